@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.core.errors import HedgerowError, LayoutError, WorkloadError, warn
 from hedgerow.core.workload.queries import Query, Workload
+from hedgerow.pipeline.likely_values import likely_values
 from hedgerow.spark.start.session import meaning
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.source import Source, open_source
+from hedgerow.sql.workload import Workload as SqlWorkload
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,7 +31,7 @@ def opened_with_queries(
     bound = workload.on(opened.name).bind({opened.name: opened.schema}, meaning(spark))
     if not len(bound):
         raise HedgerowError(f"no query of the workload fits the table {opened.name}: {bound.skipped[0]}")
-    return opened, bound.queries, bound.skipped
+    return opened, with_likely_values(bound, {opened.name: opened}).queries, bound.skipped
 
 
 def tables_in(spark: SparkSession, place: str) -> dict[str, str]:
@@ -56,6 +58,7 @@ def bound_to(tables: Mapping[str, Source], workload: Workload) -> Workload:
     """Return the queries that fit the tables; WorkloadError if there is none."""
     spark = next(iter(tables.values())).frame.sparkSession
     bound = workload.bind({name: source.schema for name, source in tables.items()}, meaning(spark))
+    bound = with_likely_values(bound, tables)
     if not any(q.reads(name) for q in bound for name in tables):
         why = f": {bound.skipped[0]}" if bound.skipped else ""
         raise WorkloadError(f"no query of the workload fits the tables {', '.join(tables)}{why}")
@@ -64,6 +67,17 @@ def bound_to(tables: Mapping[str, Source], workload: Workload) -> Workload:
     others = sorted({table for table in bound.tables() if table.lower() not in names})
     warn("some tables are not among those given", [f"queries read {table}, too" for table in others])
     return bound
+
+
+def with_likely_values(workload: Workload, sources: Mapping[str, Source]) -> Workload:
+    """Return the workload with likely values for clocks and parameters; warn of conditions that stay without."""
+    if not isinstance(workload, SqlWorkload):
+        return workload
+    spark = next(iter(sources.values())).frame.sparkSession
+    schemas = {name: source.schema for name, source in sources.items()}
+    filled, left_out = workload.with_values(schemas, meaning(spark), lambda opened: likely_values(sources, opened))
+    warn(f"nothing is learned from {len(left_out)} conditions, which depend on more than the row", left_out)
+    return filled
 
 
 def at_least_one(name: str, value: int | None) -> int | None:

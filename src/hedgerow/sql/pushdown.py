@@ -33,9 +33,9 @@ from hedgerow.sql.column_lineage import (
     replace_columns,
 )
 from hedgerow.sql.join_edges import Conditions, Edge, edges_of_join, edges_of_where
+from hedgerow.sql.open_values import OpenValues, has_open_value, is_learnable
 from hedgerow.sql.predicates import predicate_from_sql
 from hedgerow.sql.relations import Base, Relation, Scope, Select, SetOperation, Unknown, clauses_of
-from hedgerow.sql.volatile_functions import depends_on_row_only
 from hedgerow.sql.wanted_rows import note_wanted
 
 
@@ -100,12 +100,16 @@ class Pushdown:
             self.push(relation, [])
 
 
-def predicates(base: Base) -> Iterator[Predicate]:
-    """Yield the conditions of the base table, over its own columns."""
-    if base.whole:
-        return
-    for condition in base.filters:
-        yield predicate_from_sql(condition, lambda c: base.column([p.name for p in c.parts]))
+def predicates(base: Base, open_values: OpenValues) -> Iterator[Predicate]:
+    """Yield the conditions of the base table, over its own columns; those with an unknown value are left out."""
+
+    def resolve(column: exp.Column) -> Column:
+        return base.column([part.name for part in column.parts])
+
+    for condition in () if base.whole else base.filters:
+        closed = open_values.closed(condition, base.table, resolve) if has_open_value(condition) else condition
+        if closed is not None:
+            yield predicate_from_sql(closed, resolve)
 
 
 # --- conditions -----------------------------------------------------------------------------------
@@ -154,7 +158,7 @@ def implied_condition(node: exp.Expr, accepts: Callable[[exp.Column], bool]) -> 
                 kids: list[exp.Expr] = [exp.Not(this=exp.paren(k.copy())) for k in inner.flatten()]
                 return implied_condition(reduce(lambda a, b: opposite(this=a, expression=b), kids), accepts)
     columns = list(node.find_all(exp.Column))
-    return node.copy() if columns and depends_on_row_only(node) and all(map(accepts, columns)) else None
+    return node.copy() if columns and is_learnable(node) and all(map(accepts, columns)) else None
 
 
 def _rejects_null(condition: exp.Expr) -> bool:

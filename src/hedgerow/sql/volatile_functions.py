@@ -1,6 +1,6 @@
 """Functions and clauses that depend on more than the row: today's date, the user, a random number, a subquery.
 
-A condition that contains one of them is not learned from.
+A condition that contains one of them is not learned from, unless `open_values` has a value to put in its place.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+_PARAMETERS = (exp.Placeholder, exp.Parameter, exp.SessionParameter)
 # A condition with one of these has a value that depends on more than the row, or changes over time.
 _UNSAFE = (
-    *(exp.Query, exp.AggFunc, exp.Window, exp.UDTF, exp.Explode, exp.Placeholder, exp.Parameter, exp.SessionParameter),
-    *(exp.Star, exp.Lambda),
+    *(exp.Query, exp.AggFunc, exp.Window, exp.UDTF, exp.Explode, exp.Star, exp.Lambda),
+    *_PARAMETERS,
 )
 _UNSAFE_NAMES = frozenset(
     """
@@ -23,6 +24,7 @@ _UNSAFE_NAMES = frozenset(
     grouping grouping_id raise_error assert_true reflect java_method try_reflect
     """.replace("_", "").split()
 )
+_CLOCK_NAMES = frozenset(["now", "currentdate", "curdate", "currenttimestamp", "localtimestamp"])
 # The value of one of these for a row depends on the other rows that are read.
 _BY_PLACE_NAMES = frozenset(
     """
@@ -35,6 +37,21 @@ _BY_PLACE_NAMES = frozenset(
 def depends_on_row_only(node: exp.Expr) -> bool:
     """True if the condition has the same value for a row at any time, for any user and in any query."""
     return not any(isinstance(n, _UNSAFE) or _function_names(n) & _UNSAFE_NAMES for n in node.walk())
+
+
+def is_volatile(node: exp.Expr) -> bool:
+    """True for a function that changes with time, user or chance, and for a parameter."""
+    return is_parameter(node) or bool(_function_names(node) & _UNSAFE_NAMES)
+
+
+def is_clock(node: exp.Expr) -> bool:
+    """True for a function that returns the time or the date at which a query runs."""
+    return bool(_function_names(node) & _CLOCK_NAMES)
+
+
+def is_parameter(node: exp.Expr) -> bool:
+    """True for a parameter of a prepared query, such as :uid or ?"""
+    return isinstance(node, _PARAMETERS)
 
 
 def part_by_place(sql: str) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,11 +20,13 @@ from hedgerow.core.predicates.schema import Schema, Session, as_schema
 from hedgerow.core.workload import queries as core
 from hedgerow.core.workload.queries import Join, Query, Scan
 from hedgerow.sql.join_edges import Edge
+from hedgerow.sql.open_values import OpenValue, OpenValues
 from hedgerow.sql.pushdown import Pushdown, predicates
 from hedgerow.sql.relations import Base, Builder
 from hedgerow.sql.to_sql import to_sql
 
 Schemas = Mapping[str, Any]
+Values = Mapping[OpenValue, str]
 _NOT_NEWLINE = re.compile(r"[^\n]")
 _CLASS = re.compile(r"<class '[\w.]*?(\w+)'>")  # a node's class in sqlglot's error messages
 
@@ -102,11 +104,7 @@ class Workload(core.Workload):
 
         Earlier schemas are still used: in a join they decide which table an unqualified name belongs to.
         """
-        schemas = {name: schema for name, schema in self.schemas.items() if name.lower() not in self.names} | dict(
-            schemas
-        )
-        by_name = _schemas_by_name(schemas)
-        by_name |= {old: by_name[new.lower()] for old, new in self.names.items() if new.lower() in by_name}
+        schemas, by_name = self._known(schemas)
         bound: list[Query] = []
         skipped = list(self.skipped)
         for query in self:
@@ -117,12 +115,51 @@ class Workload(core.Workload):
         workload = replace(self, queries=tuple(bound), skipped=tuple(skipped), schemas=schemas)
         return core.Workload.bind(workload, dict(by_name.values()), session)
 
+    def with_values(
+        self, schemas: Schemas, session: Session, values_of: Callable[[Sequence[OpenValue]], Sequence[Values]]
+    ) -> tuple[Workload, list[str]]:
+        """Return the workload with values for clocks and parameters, and a sentence for each condition left without.
 
-def scans_of(node: exp.Expr, schemas: Mapping[str, tuple[str, Schema]]) -> tuple[Scan, ...]:
+        A query with parameters becomes several queries, which share its weight.
+
+        Args:
+            schemas: the tables that values are known of.
+            values_of: takes the open values of all queries; returns values for the first variant of a query, and so on.
+        """
+        _, by_name = self._known(schemas)
+        tables = {name.lower() for name in schemas}
+        opened = [_open_values(query, by_name, tables) for query in self]
+        variants = values_of([value for values in opened if values for value in values.met]) or [{}]
+        queries: list[Query] = []
+        left_out: list[str] = []
+        for query, values in zip(self, opened, strict=True):
+            if values is None:
+                queries.append(query)
+                continue
+            several = any(value.has_parameter() for value in values.met)
+            some = variants if several else variants[:1]
+            closing = [OpenValues(chosen, tables) for chosen in some]
+            queries += (replace(_reread(query, by_name, c), weight=query.weight / len(some)) for c in closing)
+            left_out += (f"{c} in query {query.id}" for c in closing[0].left_out())
+        workload = replace(self, queries=tuple(queries))
+        return core.Workload.bind(workload, dict(by_name.values()), session), left_out
+
+    def _known(self, schemas: Schemas) -> tuple[dict[str, Any], dict[str, tuple[str, Schema]]]:
+        """Return the schemas known before and these, and by each lower-case name the table's name and schema."""
+        before = {name: schema for name, schema in self.schemas.items() if name.lower() not in self.names}
+        by_name = _schemas_by_name(before | dict(schemas))
+        by_name |= {old: by_name[new.lower()] for old, new in self.names.items() if new.lower() in by_name}
+        return before | dict(schemas), by_name
+
+
+def scans_of(
+    node: exp.Expr, schemas: Mapping[str, tuple[str, Schema]], open_values: OpenValues | None = None
+) -> tuple[Scan, ...]:
     """Return one scan for every occurrence of a base table; parts that are not understood read their whole tables.
 
     Raise SchemaError if the query names a column that none of its tables has.
     """
+    open_values = open_values or OpenValues()
     try:
         builder, edges = _pushed_down(node, schemas)
         bases = builder.bases
@@ -131,7 +168,7 @@ def scans_of(node: exp.Expr, schemas: Mapping[str, tuple[str, Schema]]) -> tuple
         bases, edges = [], []
         unseen = list(node.find_all(exp.Table))
     bases = bases + [_whole_table(t, schemas) for t in unseen if isinstance(t.this, exp.Identifier)]
-    return tuple(_scan(base, bases, edges) for base in bases)
+    return tuple(_scan(base, bases, edges, open_values) for base in bases)
 
 
 def _pushed_down(node: exp.Expr, schemas: Mapping[str, tuple[str, Schema]]) -> tuple[Builder, list[Edge]]:
@@ -144,7 +181,7 @@ def _pushed_down(node: exp.Expr, schemas: Mapping[str, tuple[str, Schema]]) -> t
     return builder, pushdown.edges
 
 
-def _scan(base: Base, bases: list[Base], edges: list[Edge]) -> Scan:
+def _scan(base: Base, bases: list[Base], edges: list[Edge], open_values: OpenValues) -> Scan:
     joins = [
         Join((e.column,), bases.index(e.other_base), (e.other_column,))
         for e in edges
@@ -152,7 +189,7 @@ def _scan(base: Base, bases: list[Base], edges: list[Edge]) -> Scan:
     ]
     reads = None if base.reads is None else tuple(sorted(base.reads))
     wanted, sums = None if base.whole else base.wanted, tuple(sorted(base.sums))
-    where, unique_joins = normalise(conjunction(*predicates(base))), tuple(dict.fromkeys(joins))
+    where, unique_joins = normalise(conjunction(*predicates(base, open_values))), tuple(dict.fromkeys(joins))
     return Scan(base.table, where, reads, unique_joins, wanted, sums)
 
 
@@ -162,9 +199,20 @@ def _whole_table(table: exp.Table, schemas: Mapping[str, tuple[str, Schema]]) ->
     return Base(named[0] if named else name, None, None, whole=True)
 
 
-def _reread(query: Query, schemas: Mapping[str, tuple[str, Schema]]) -> Query:
+def _open_values(query: Query, schemas: Mapping[str, tuple[str, Schema]], tables: Collection[str]) -> OpenValues | None:
+    """Return the open values of a query; None if no condition of it changes with time, user or parameters."""
+    values = OpenValues(tables=tables)
+    _reread(query, schemas, values)
+    return values if values.left_out() else None
+
+
+def _reread(query: Query, schemas: Mapping[str, tuple[str, Schema]], open_values: OpenValues | None = None) -> Query:
     node = _query_of(_parse_statements(query.text, query.dialect, f"query {query.id}")[0]) if query.text else None
-    return query if node is None else replace(query, scans=scans_of(node, schemas))
+    if node is None:
+        return query
+    if open_values is not None:
+        open_values.mark(node)
+    return replace(query, scans=scans_of(node, schemas, open_values))
 
 
 def _schemas_by_name(schemas: Schemas) -> dict[str, tuple[str, Schema]]:

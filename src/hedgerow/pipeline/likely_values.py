@@ -1,0 +1,126 @@
+"""Likely values for the clocks and parameters in queries, from a few rows of the table.
+
+ts > now() - INTERVAL 1 DAY     now() is the newest `ts` of these rows, or the present time if that is earlier
+user_id = :uid                  the `user_id` of some row
+ts BETWEEN :a AND :b            the times of two rows, the earlier one first
+note LIKE :word                 a word of the `note` of some row
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING
+
+from hedgerow.core.predicates.sql_text import quote_string, term_text
+from hedgerow.core.pruning.words import WORD
+from hedgerow.spark.start.session import spark_errors
+from hedgerow.spark.storage.source import Source
+from hedgerow.sql.open_values import OpenValue
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+VARIANTS = 4  # of a query with parameters, so that learners see that the values change
+_ROWS = 10_000  # of a table, from which values are drawn
+_QUOTED = ("string", "char", "varchar")
+_DATED = ("date", "timestamp", "timestamp_ntz")
+_PLAIN = ("tinyint", "smallint", "int", "bigint", "decimal", "boolean")
+
+Values = dict[OpenValue, str]
+
+
+@dataclass(frozen=True)
+class _Term:
+    """A term's values on some rows of the table, as text; `newest`: the time that stands for now, as text."""
+
+    type: str
+    newest: str
+    values: Sequence[str]
+
+    def literal(self, text: str) -> str | None:
+        """Return a value as a literal in Spark SQL; None for a type without literals."""
+        type_ = self.type.partition("(")[0]
+        if type_ in _QUOTED:
+            return quote_string(text)
+        if type_ in _DATED:
+            return f"CAST({quote_string(text)} AS {type_})"
+        if type_ in ("float", "double"):
+            return f"CAST({text} AS DOUBLE)"
+        return text if type_ in _PLAIN else None
+
+
+def likely_values(sources: Mapping[str, Source], opened: Sequence[OpenValue], seed: int = 0) -> list[Values]:
+    """Return `VARIANTS` times a value for each open value, as literals in Spark SQL, as far as there are any."""
+    if not opened:
+        return []
+    spark, r = next(iter(sources.values())).frame.sparkSession, Random(seed)
+    terms = {name: _terms(source, [v for v in opened if v.table == name], seed) for name, source in sources.items()}
+    drawn = [dict(_drawn(opened, terms, r)) for _ in range(VARIANTS)]
+    texts = sorted({text for values in drawn for text in values.values()})
+    literals = _evaluated(spark, texts)
+    return [{value: literals[text] for value, text in values.items() if text in literals} for values in drawn]
+
+
+def _drawn(
+    opened: Iterable[OpenValue], terms: Mapping[str, Mapping[str, _Term]], r: Random
+) -> Iterator[tuple[OpenValue, str]]:
+    """Yield the open values, each as a constant expression in Spark SQL."""
+    by_term: dict[tuple[str, str], list[OpenValue]] = {}
+    for value in dict.fromkeys(opened):
+        by_term.setdefault((value.table, term_text(value.term)), []).append(value)
+    for (table, text), values in by_term.items():
+        term = terms.get(table, {}).get(text)
+        if term is None:
+            continue
+        time = f"CAST({quote_string(term.newest)} AS TIMESTAMP)"
+        bounds = sorted((value for value in values if value.has_parameter()), key=lambda value: value.role == "high")
+        picks = sorted(r.choices(range(len(term.values)), k=len(bounds))) if term.values else []
+        for value, pick in zip(bounds, picks, strict=False):
+            literal = term.literal(_pattern(term.values[pick]) if value.role == "word" else term.values[pick])
+            if literal is not None:
+                yield value, value.at(time, literal)
+        yield from ((value, value.at(time)) for value in values if not value.has_parameter())
+
+
+def _pattern(text: str) -> str:
+    """Return a LIKE pattern with a word of the text."""
+    words = re.findall(WORD, text)
+    return f"%{max(words, key=len)}%" if words else text
+
+
+def _terms(source: Source, opened: Sequence[OpenValue], seed: int) -> dict[str, _Term]:
+    """Return the terms of these open values, with their values on some rows in ascending order."""
+    from pyspark.sql import functions as f
+
+    rows = source.frame.sample(_ROWS / source.rows, seed) if source.rows > _ROWS else source.frame
+    found: dict[str, _Term] = {}
+    for text in sorted({term_text(value.term) for value in opened}):
+        try:
+            values = rows.select(f.expr(text).alias("v")).where("v IS NOT NULL")
+            type_ = values.schema["v"].dataType.simpleString()
+            time = "TRY_CAST(v AS TIMESTAMP)" if type_.partition("(")[0] in (*_DATED, *_QUOTED) else "NOW()"
+            newest = f.expr(f"CAST(LEAST(NOW(), MAX({time})) AS STRING)")
+            few = values.agg(f.sort_array(f.collect_list("v")).cast("array<string>"), newest).first()
+        except spark_errors():
+            continue  # a term that Spark cannot evaluate
+        if few and few[0]:
+            found[text] = _Term(type_, few[1], few[0])
+    return found
+
+
+def _evaluated(spark: SparkSession, texts: Sequence[str]) -> dict[str, str]:
+    """Return the values of constant expressions as literals; those that Spark cannot evaluate are left out."""
+    literals: dict[str, str] = {}
+    for text in texts:
+        try:
+            frame = spark.sql(f"SELECT CAST(v AS STRING), TYPEOF(v) FROM (SELECT {text} AS v)")
+            value, type_ = frame.first() or (None, "")
+        except spark_errors():
+            continue
+        literal = None if value is None else _Term(type_, "", ()).literal(value)
+        if literal is not None:
+            literals[text] = literal
+    return literals
