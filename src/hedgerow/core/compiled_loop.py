@@ -1,11 +1,17 @@
-"""A decorator that compiles a loop by numba, and caches the code for later processes if a folder can be written."""
+"""A decorator that compiles a loop by numba, and caches the code for later processes if a folder can be written.
+
+Without numba the loop runs as it is, slowly.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from numba import njit
+try:
+    from numba import njit
+except ModuleNotFoundError:  # on an executor, which may have numpy and pyarrow only
+    njit = None
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -14,6 +20,8 @@ def compiled_loop(nogil: bool = False) -> Callable[[F], F]:
     """Decorate a function of arrays; with `nogil`, other threads run at the same time."""
 
     def decorated(function: F) -> F:
+        if njit is None:
+            return function
         try:
             return cast(F, njit(cache=True, nogil=nogil)(function))
         except RuntimeError:  # numba finds no folder to write its cache to, so each process compiles

@@ -12,12 +12,13 @@ from hedgerow.core.errors import HedgerowError
 from hedgerow.pipeline.log import report
 from hedgerow.pipeline.open import open_table
 from hedgerow.pipeline.route import last_query
+from hedgerow.spark.compute.try_task import try_task
 from hedgerow.spark.optimizer.jvm_facts import settings
 from hedgerow.spark.session_settings import limits, trust_line, without_engines
 from hedgerow.spark.start.delta_jars import NO_DELTA
 from hedgerow.spark.start.jar import gateway
 from hedgerow.spark.start.java import SUPPORTED_VERSIONS
-from hedgerow.spark.start.session import in_own_session, needs_jvm
+from hedgerow.spark.start.session import first_line, in_own_session, needs_jvm, spark_errors
 from hedgerow.spark.storage.delta_log import has_delta
 from hedgerow.tables.attach import is_attached
 from hedgerow.tables.settings_fit import difference
@@ -58,6 +59,7 @@ def _of_session(spark: SparkSession) -> Iterator[Finding]:
     fits = int(java.split(".")[0]) in SUPPORTED_VERSIONS
     yield Finding("Java", java, None if fits else "Spark is tested with Java 17 and 21")
     yield Finding("Delta", "at hand") if has_delta(spark) else Finding("Delta", "not at hand", NO_DELTA)
+    yield _executors(spark)
     try:
         gateway(spark)
     except HedgerowError as error:
@@ -74,6 +76,16 @@ def _of_session(spark: SparkSession) -> Iterator[Finding]:
     for scan in last_query(spark):
         opened = f"{scan.files_opened:,} of {scan.files:,} files of {scan.table}"
         yield Finding("last query", opened, scan.reason and f"the index was not used: {scan.reason}")
+
+
+def _executors(spark: SparkSession) -> Finding:
+    """Run a task as learning and writing do, to see what the executors' Python lacks."""
+    try:
+        has_numba = try_task(spark)
+    except spark_errors() as error:
+        return Finding("executors", "no task of Hedgerow's runs", first_line(error))
+    slow = None if has_numba else "without numba there, rows are assigned to curves slowly"
+    return Finding("executors", "they run Hedgerow's tasks", slow)
 
 
 def _of_table(spark: SparkSession, name: str) -> Iterator[Finding]:

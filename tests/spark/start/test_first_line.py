@@ -38,3 +38,12 @@ def test_an_error_of_spark(spark: SparkSession) -> None:
     with pytest.raises(spark_errors()) as error:
         spark.sql("SELECT 1 / 0").collect()
     assert first_line(error.value).startswith("[DIVIDE_BY_ZERO] Division by zero")
+
+
+def test_a_package_that_executors_lack_is_named() -> None:
+    lines = (
+        "Traceback (most recent call last):",
+        '  File "worker.py", line 1',
+        "ModuleNotFoundError: No module named 'numpy'",
+    )
+    assert first_line(RuntimeError("\n".join(lines))) == "the executors' Python has no numpy: install it there"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 
 
 CLUSTER = """
-import json, sys
+import json, os, sys
+os.environ["PYSPARK_PYTHON"] = os.environ["WORKERS_PYTHON"]
 import hedgerow as hr
 from pyspark.sql import SparkSession
 from tests.support.answers import answer
@@ -39,18 +41,36 @@ plain = spark.read.parquet(source)
 same = [answer(table.read(where=c)) == answer(plain.where(c)) for c in asked]
 more = plain.where("id < 100").selectExpr("id + 1000000 AS id", "* EXCEPT (id)")
 grown = table.append(more)
+curve = hr.learn(spark, source, workload, "hilbert", hr.LearnOptions(block_rows=10_000), columns=["number", "id"])
+curved = hr.apply(spark, source, curve, f"{folder}/ours/curved").verify()["rows"]
+relearned = grown.relearn(workload).verify()["rows"]
+findings = [f"{f.fact} {f.advice}" for f in hr.doctor(spark) if f.subject == "executors"]
 hosts = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1
 spark.stop()
-print(json.dumps([hosts, verified["rows"], learned.blocks, same, len(grown.known) > len(table.known)]))
+grew = len(grown.known) > len(table.known)
+print(json.dumps([hosts, [verified["rows"], curved, relearned], learned.blocks, same, grew, findings]))
+"""
+# A Python that has numpy and pyarrow, but neither Hedgerow nor numba, as on the workers of a cluster.
+WORKER = """
+import os, sys
+sys.path[:] = [folder for folder in sys.path if not os.path.isdir(os.path.join(folder, "hedgerow"))]
+sys.modules["numba"] = None
 """
 
 
 @pytest.mark.spark
 @pytest.mark.long
-def test_on_executors_of_their_own(tmp_path: Path) -> None:
-    executors, rows, blocks, same, grew = run(CLUSTER, str(tmp_path))
+def test_on_executors_without_hedgerow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sitecustomize.py").write_text(WORKER)
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH="{tmp_path}:$PYTHONPATH" exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    monkeypatch.setenv("WORKERS_PYTHON", str(python))
+    executors, rows, blocks, same, grew, findings = run(CLUSTER, str(tmp_path))
     assert executors == 2
-    assert rows == 50_000
+    assert rows == [50_000, 50_000, 50_100]
+    assert ["run Hedgerow's tasks" in finding for finding in findings] == [True]
+    assert "numba" in findings[0]
     assert blocks > 5
     assert same == [True] * 3
     assert grew

@@ -29,6 +29,7 @@ from hedgerow.spark.compute.evaluate import (
 )
 from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.helper_columns import helper_name
+from hedgerow.spark.start.ship import ship_modules
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -118,6 +119,7 @@ def _routed_by_arrow(frame: DataFrame, layout: Layout, names: Mapping[str, Featu
     if not names:
         return frame.withColumn(BLOCK, f.lit(0))
     layout_json = layout_to_json(layout)
+    ship_modules(frame.sparkSession)
 
     @arrow_udf("int")  # type: ignore[untyped-decorator]
     def block(*arrays: pa.Array) -> pa.Array:

@@ -41,6 +41,7 @@ from hedgerow.spark.compute.evaluate import (
 from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.helper_columns import helper_name
 from hedgerow.spark.start.session import configured, engines_off
+from hedgerow.spark.start.ship import ship_modules
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -231,6 +232,7 @@ def _summary_of_tasks(
     read: DataFrame, summarised: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 ) -> Summary:
     """Return the summaries of all tasks, one after the other."""
+    ship_modules(read.sparkSession)
     results = read.mapInArrow(summarised, "keys string, data binary").toArrow().to_pylist()
     if not results:
         return [], Stats(np.zeros(0, np.int64), {}, {})

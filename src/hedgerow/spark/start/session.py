@@ -116,6 +116,8 @@ def spark_errors() -> tuple[type[Exception], ...]:
 
 _JAVA_CLASS = re.compile(r"^(?:[a-z]\w*\.)+[\w$]+: (?=\S+ )")  # of an exception whose message has several words
 
+_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '(\w+)")
+
 
 def first_line(error: BaseException) -> str:
     """Return the first line of an error's message; of the innermost Java exception if there is one.
@@ -126,7 +128,8 @@ def first_line(error: BaseException) -> str:
         java = cause
     lines = [line.strip() for line in str(error if java is None else java.toString()).splitlines() if line.strip()]
     if "Traceback (most recent call last):" in lines:
-        return lines[-1]  # a Python function failed; its exception is the last line
+        missing = _NO_MODULE.match(lines[-1])  # a Python function failed; its exception is the last line
+        return f"the executors' Python has no {missing[1]}: install it there" if missing else lines[-1]
     return _JAVA_CLASS.sub("", lines[0]) if lines else type(error).__name__
 
 
