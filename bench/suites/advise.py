@@ -20,11 +20,12 @@ QUERIES = 50
 
 def run(options: Options) -> Iterator[dict[str, Any]]:
     import hedgerow as hr
+    from hedgerow.spark.start.session import local_session
 
     scale = options.sf or SCALE[options.form]
     source = tpch.lineitem(cache_folder() / "growth", scale)
     workload = hr.Workload.from_sql(tpch.questions(QUERIES, scale, options.seed))
-    spark = hr.local_session("4g", "local[2]")
+    spark = local_session("4g", "local[2]")
     folder = Path(tempfile.mkdtemp(prefix="hedgerow-bench-"))
     try:
         progress(f"advise: lineitem, scale factor {scale:g}")

@@ -57,9 +57,9 @@ TABLES: dict[str, Callable[[Path, Options], Sequence[str]]] = {
 
 
 def run(options: Options) -> Iterator[dict[str, Any]]:
-    import hedgerow
+    from hedgerow.spark.start.session import local_session
 
-    spark = hedgerow.local_session("4g", "local[2]")
+    spark = local_session("4g", "local[2]")
     folder = Path(tempfile.mkdtemp(prefix="hedgerow-bench-"))
     try:
         for table, write_table in TABLES.items():

@@ -113,9 +113,10 @@ def _memory(root: int) -> Iterator[tuple[str, int]]:
 
 def _step(verb: str, way: str, source: str, scale: float, seed: int, master: str) -> dict[str, Any]:
     import hedgerow as hr
+    from hedgerow.spark.start.session import local_session
 
     small = {"spark.executor.memory": f"{master.rstrip(']').split(',')[-1]}m"} if "cluster" in master else {}
-    spark = hr.local_session(MEMORY, master, **small)
+    spark = local_session(MEMORY, master, **small)
     spark.sparkContext.setLogLevel("ERROR")
     place = Path(source).parent / "made"
     layout, ours, plain = place / "layout.json", str(place / "ours"), str(place / "plain")

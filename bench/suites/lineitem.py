@@ -29,10 +29,11 @@ SORTED_BY, CLUSTERED_BY = "l_shipdate", ("l_shipdate", "l_partkey", "l_suppkey",
 
 def run(options: Options) -> Iterator[dict[str, Any]]:
     import hedgerow as hr
+    from hedgerow.spark.start.session import local_session
 
     scale, source = _table(options)
     workload, unseen = (hr.Workload.from_sql(texts) for texts in _texts(options, scale, UNSEEN))
-    spark = hr.local_session("4g", "local[2]")
+    spark = local_session("4g", "local[2]")
     try:
         for learner, params in options.cases((("qdtree", {}),)):
             progress(f"lineitem: scale factor {scale:g}, {learner}")

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from hedgerow.pipeline.score import score as score
     from hedgerow.pipeline.score_tables import score_tables as score_tables
     from hedgerow.pipeline.write_options import WriteOptions as WriteOptions
-    from hedgerow.spark.start.session import local_session as local_session
     from hedgerow.spark.start.session import session as session
     from hedgerow.sql.workload import Workload as Workload
 
@@ -77,7 +76,6 @@ _PUBLIC = {
     "last_query": "hedgerow.pipeline.route:last_query",
     "learn": "hedgerow.pipeline.learn:learn",
     "learn_tables": "hedgerow.pipeline.learn_tables:learn_tables",
-    "local_session": "hedgerow.spark.start.session:local_session",
     "log": "hedgerow.pipeline.log:log",
     "logged": "hedgerow.pipeline.logged:logged",
     "read": "hedgerow.pipeline.open:read",

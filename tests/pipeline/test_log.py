@@ -219,8 +219,9 @@ def test_a_process_that_is_killed(spark: SparkSession, copy: str, tmp_path: Path
 import time
 import hedgerow as hr
 from hedgerow.pipeline import log
+from hedgerow.spark.start.session import local_session
 log._TAKEN_EVERY = 0.1
-spark = hr.local_session("1g", "local[1]")
+spark = local_session("1g", "local[1]")
 noted = hr.log(spark, {copy!r})
 spark.read.parquet({copy!r}).createOrReplaceTempView("events")
 spark.sql("SELECT count(*) FROM events WHERE id < 11").collect()
@@ -338,8 +339,9 @@ def event_logs(events: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     asked = [*conditions(11, 15), "word <> 'a) AND (b'", "word IN ('x, y', 'ab1') OR word LIKE '%it''s%'"]
     program = f"""
 import hedgerow as hr
+from hedgerow.spark.start.session import local_session
 conf = {{"spark.eventLog.enabled": "true", "spark.eventLog.dir": "file:{place}"}}
-spark = hr.local_session("1g", "local[1]", **conf)
+spark = local_session("1g", "local[1]", **conf)
 spark.read.parquet({events!r}).createOrReplaceTempView("events")
 hr.learn(spark, {events!r}, hr.Workload.from_sql("SELECT * FROM events WHERE id < 5 AND word LIKE '%a%'"))  # not a user's
 for condition in {asked!r}:

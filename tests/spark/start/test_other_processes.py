@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hedgerow.tables.state import TableState, state_name
 from tests.support.other_process import run
 from tests.support.things_table import FILES, by_id, write_things
 
@@ -81,7 +82,7 @@ import json, sys
 import hedgerow as hr
 from pyspark.sql import SparkSession
 
-path, source, *asked = sys.argv[1:]
+path, source, delta, *asked = sys.argv[1:]
 spark = SparkSession.builder.remote("local[2]").getOrCreate()
 
 
@@ -113,6 +114,7 @@ for call in (
     lambda: hr.attach(spark),
     lambda: hr.last_query(spark),
     lambda: hr.table(spark, path + "-nowhere"),
+    lambda: hr.table(spark, delta),
 ):
     try:
         call()
@@ -133,7 +135,10 @@ def test_spark_connect(spark: SparkSession, tmp_path: Path) -> None:
     table = by_id(spark, source, str(tmp_path / "things"), asked)
     files = [len(table.files(where=c)) for c in asked]
     rows = [spark.read.parquet(source).where(c).count() for c in asked]
-    found = run(CONNECT, table.path, source, *asked)
+    delta = tmp_path / "delta" / "_hedgerow" / state_name(1)
+    delta.parent.mkdir(parents=True)
+    delta.write_bytes(TableState("delta").to_bytes())
+    found = run(CONNECT, table.path, source, str(tmp_path / "delta"), *asked)
     assert found["connect"].startswith("pyspark.sql.connect")
     assert [n for n, _ in found["plain"]] == rows
     expected = [[*plain, n] for plain, n in zip(found["plain"], files, strict=True)]
@@ -144,4 +149,5 @@ def test_spark_connect(spark: SparkSession, tmp_path: Path) -> None:
     for error in found["errors"]:
         assert error and "\n" not in error, found["errors"]
     assert "classic Spark session" in found["errors"][0]
+    assert "is a Delta table: over Spark Connect" in found["errors"][-1]
     assert sum("lacks Hedgerow's extension" in error for error in found["errors"]) == 2

@@ -34,6 +34,8 @@ from hedgerow.tables.state import TableState, newest_state, read_state
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_CLASSIC_ONLY = "over Spark Connect, ask it by SQL or a DataFrame, or open it in a classic session"
+
 
 @dataclass(frozen=True)
 class ParquetFolder:
@@ -144,6 +146,8 @@ def open_folder(spark: SparkSession, path: str) -> tuple[ParquetFolder, TableSta
     if not number:
         raise HedgerowError(f"{path} is no table that Hedgerow wrote: {_why_not(spark, path)}")
     state = read_state(side, number)
+    if state.kind == "delta" and is_remote(spark):
+        raise HedgerowError(f"{path} is a Delta table: {_CLASSIC_ONLY}")
     if state.kind != "parquet" or not state.parts:
         raise HedgerowError(f"{path} is not a Parquet table that Hedgerow wrote")
     return folder_of(spark, path, state), state
@@ -177,7 +181,7 @@ def is_half_done(spark: SparkSession, path: str) -> bool:
 
 def _why_not(spark: SparkSession, path: str) -> str:
     if is_remote(spark):
-        return "there is no _hedgerow folder with a state in it"
+        return f"there is no _hedgerow folder with a state in it; if it is a Delta table or a name: {_CLASSIC_ONLY}"
     if partials(spark, path) or is_half_done(spark, path):
         return "a run that wrote it was killed or failed before the end, so apply again"
     if not Folder(spark, path).exists():
