@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hedgerow as hr
-from hedgerow.spark.start.session import configured
+from hedgerow.spark.session_settings import EFFECTS
+from hedgerow.spark.start.session import temporary_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,7 +21,7 @@ def numbers(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> st
     folder = tmp_path_factory.mktemp("numbers")
     source, to = str(folder / "source"), str(folder / "numbers")
     spark.range(2000).selectExpr("id", "id % 10 AS digit").write.parquet(source)
-    asked = hr.Workload.from_sql("SELECT * FROM numbers WHERE id < 100")
+    asked = hr.Workload.from_sql("SELECT * FROM numbers WHERE id < 100; SELECT * FROM numbers WHERE id % 1000 < 20")
     learned = hr.learn(spark, source, asked, "range", hr.LearnOptions(block_rows=500), columns=["id"], table="numbers")
     return hr.apply(spark, source, learned, to).path
 
@@ -70,9 +71,28 @@ def test_an_append_that_was_killed(attached: SparkSession, place: str) -> None:
     assert found.fact == "_hedgerow/append-12345678-9-12345678" and "deletes" in (found.advice or "")
 
 
-def test_other_settings(attached: SparkSession, place: str) -> None:
-    with configured(attached, session__timeZone="Asia/Kathmandu"):
-        assert "a part of the index" in advices(attached, place)["settings"]
+@pytest.mark.parametrize(
+    ("setting", "value", "bounds", "expressions", "said"),
+    [
+        ("spark.sql.session.timeZone", "Asia/Kathmandu", True, False, EFFECTS["meaning"]),
+        ("spark.sql.parquet.mergeSchema", "true", False, False, EFFECTS["reading"]),
+        ("spark.sql.of.others", "1", False, False, EFFECTS["reading"]),
+        ("spark.of.others", "1", True, True, "those it was written under"),
+    ],
+)
+def test_what_a_setting_holds_back_is_what_is_said(
+    attached: SparkSession, place: str, setting: str, value: str, bounds: bool, expressions: bool, said: str
+) -> None:
+    with temporary_settings(attached, {setting: value}):
+        for condition, skips in (("id < 100", bounds), ("id % 1000 < 20", expressions)):
+            attached.sql(f"SELECT count(*), max(digit) FROM parquet.`{place}` WHERE {condition}").collect()
+            (scan,) = hr.last_query(attached)
+            assert (scan.files_opened < scan.files) == skips
+        (finding,) = [f for f in hr.doctor(attached, place) if f.subject == "settings"]
+        assert said in finding.fact
+        assert (finding.advice is None) == expressions
+        described = hr.table(attached, place).describe()["settings"]
+        assert (described or "those it was written under") == finding.fact
 
 
 def test_a_damaged_state(attached: SparkSession, place: str) -> None:

@@ -109,7 +109,7 @@ def summary(facts: Mapping[str, Any]) -> dict[str, str | None]:
         "conditions": f"{facts['features']:,}" if facts["features"] else None,
         "look-ups": ", ".join(map(_lookup, facts.get("lookups", ()))) or None,
         "replicas": ", ".join(map(_replica, facts.get("replicas", ()))) or None,
-        "settings": "not those it was written under: a part of the index is of use" if facts["steady_only"] else None,
+        "settings": facts["settings"],
     }
 
 

@@ -21,7 +21,7 @@ from hedgerow.spark.start.java import SUPPORTED_VERSIONS
 from hedgerow.spark.start.session import first_line, in_own_session, needs_jvm, spark_errors
 from hedgerow.spark.storage.delta_log import has_delta
 from hedgerow.tables.attach import is_attached
-from hedgerow.tables.settings_fit import difference
+from hedgerow.tables.settings_fit import consequence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -100,12 +100,9 @@ def _of_table(spark: SparkSession, name: str) -> Iterator[Finding]:
     yield Finding("layout", f"{facts['layout']}{made}{since}")
     missing = 0 if table.format.is_shared else len(facts["missing_files"])  # Delta lists its files itself
     yield _files(facts["files"], len(facts["unknown_files"]), missing)
-    differs = difference(table.written_under, without_engines(settings(spark)))
-    if differs is None:
-        yield Finding("settings", "those it was written under")
-    else:
-        less = "no file is skipped" if differs[0] == "reading" else "a part of the index is of use"
-        yield Finding("settings", differs[1], f"{less}: change it back, or apply the layout again")
+    differs = consequence(table.written_under, without_engines(settings(spark)))
+    advice = differs and "change it back, or apply the layout again"
+    yield Finding("settings", differs or "those it was written under", advice)
     for draft in facts.get("drafts", ()):
         yield Finding("draft", draft, "an append is at work, or was killed: then the next append deletes that folder")
     for replica in facts.get("replicas", ()):

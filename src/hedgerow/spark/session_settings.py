@@ -18,7 +18,11 @@ TRUSTED = "spark.hedgerow.trusted"
 LOOKUPS = "hedgerow.lookups"  # the one setting of Hedgerow's own on which answers of Python depend
 _CODE = {"spark.sql.extensions": "extension", "spark.plugins": "plugin"}  # the settings that load code
 _ENGINE = "engine"  # no setting of Spark: the engines that are loaded into it
-_EFFECTS = {"meaning": "only conditions on plain columns skip files", "reading": "no file is skipped"}
+# How far Hedgerow skips files beside an engine or a setting of this kind. Delta still skips by its own bounds.
+EFFECTS = {
+    "meaning": "only comparisons of plain columns, and LIKE over text, skip files",
+    "reading": "Hedgerow skips no file, so only Delta's own bounds do",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +88,16 @@ def limits(settings: Mapping[str, str]) -> list[Limit]:
     found = []
     for engine in engines_of(settings):
         classes = [name for name, own in ENGINES.items() if own.name == engine.name]
-        effect = f"{engine.reason}, so {_EFFECTS[engine.kind]}"
+        effect = f"{engine.reason}, so {EFFECTS[engine.kind]}"
         found.append(Limit("engine", engine.name, effect, ",".join(classes)))
     for key, kind in _CODE.items():
-        effect = f"its effect is unknown, so {_EFFECTS['meaning']}"
+        effect = f"its effect is unknown, so {EFFECTS['meaning']}"
         found += [Limit(kind, name, effect, name) for name in _listed(settings.get(key, ""))]
     has_unknown_code = any(key in settings for key in _CODE)  # whoever trusts the code trusts its settings
     for key in sorted(settings):
         is_of_code = has_unknown_code and _is_read_by_none(key)
         if kind_of_setting(key) == "unknown" and key != _ENGINE and not is_of_code:
-            effect = "its effect is unknown, so all files of tables that were written without it are opened"
+            effect = "its effect is unknown, so Hedgerow skips no file of a table that was written without it"
             found.append(Limit("setting", key, effect, key))
     return found
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from hedgerow.spark.optimizer.jvm_facts import settings
 from hedgerow.tables.indexed_files import IndexedFiles
+from hedgerow.tables.settings_fit import consequence
 from hedgerow.tables.stored import StoredTable
 
 _SHOWN = ("source", "learner", "parameters", "block_rows", "seed", "workload", "created", "versions")
@@ -39,7 +40,7 @@ def facts_of(table: StoredTable) -> dict[str, Any]:
         "statistics": sorted({name for stats in stored for name in stats.terms}),
         "features": len({name for stats in stored for name in stats.conditions}),
         "lookups": _lookups(table),
-        "steady_only": any(now != part.entry.settings for part in table.parts),
+        "settings": next(filter(None, (consequence(part.entry.settings, now) for part in table.parts)), None),
     }
 
 

@@ -17,7 +17,7 @@ from hedgerow.core.index.session_safe import session_safe_index
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.spark.judged import kind_of_setting
-from hedgerow.spark.session_settings import TRUSTED, engines_of, relevant_settings, without_engines
+from hedgerow.spark.session_settings import EFFECTS, TRUSTED, engines_of, relevant_settings, without_engines
 from hedgerow.spark.start.session import OTHER_GRAMMAR, temporary_settings
 
 if TYPE_CHECKING:
@@ -45,7 +45,14 @@ def difference(written: Mapping[str, str], now: Mapping[str, str]) -> tuple[str,
     if engines:
         return "meaning", engines[0].reason
     changed = [key for key, kind in kinds.items() if kind == "meaning"]
+    changed.sort(key=lambda key: not key.startswith("spark."))  # the facts of Java follow the time zone
     return ("meaning", f"{changed[0]} is not what it was when the table was written") if changed else None
+
+
+def consequence(written: Mapping[str, str], now: Mapping[str, str]) -> str | None:
+    """Return a sentence about a setting that differs, and how far Hedgerow still skips files; None if none differs."""
+    differs = difference(written, now)
+    return differs and f"{differs[1]}, so {EFFECTS[differs[0]]}"
 
 
 def check_settings(failed: str, written: Mapping[str, str], now: Mapping[str, str]) -> None:
