@@ -18,6 +18,7 @@ import pytest
 
 import hedgerow
 from hedgerow.core.errors import HedgerowError
+from hedgerow.core.learning.seconds import Estimate
 from hedgerow.core.predicates.sql_text import in_backticks
 from hedgerow.spark.start.java import NO_JAVA, find_java
 from tests.support.other_process import environment
@@ -333,6 +334,17 @@ def test_apply_learns_where_there_is_no_layout(run: Run, shop: Path, tmp_path: P
     assert first["operation"] == "apply"
     assert "apply" in run("history", to).stdout
     refused(run("rollback", to), "keeps no replaced files")
+
+
+def test_a_layout_that_gains_little_is_written_on_demand_only(
+    run: Run, shop: Path, learned: hedgerow.Learned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    little = replace(learned, estimate=Estimate(1.0, 0.9))
+    monkeypatch.setattr(hedgerow, "learn", lambda *_: little, raising=False)
+    words = ["apply", shop / "orders", "--workload", shop / "queries.sql", "--to", tmp_path / "sorted"]
+    refused(run(*words), "--anyway writes it all the same")
+    assert not (tmp_path / "sorted").exists()
+    assert run(*words, "--anyway").exit_code == 0
 
 
 def test_a_full_disk_is_one_line(run: Run, shop: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,8 +11,8 @@ import pytest
 from hedgerow.core.layouts.layout_json import layout_to_dict
 from hedgerow.core.learning.block_counter import RowCounter
 from hedgerow.core.learning.seconds import Speed
-from hedgerow.pipeline import learn_options
-from hedgerow.pipeline.block_sizes import in_best_blocks
+from hedgerow.pipeline import block_sizes, learn_options
+from hedgerow.pipeline.block_sizes import DISK, in_best_blocks, usual_speed
 from hedgerow.pipeline.inputs import opened_with_queries
 from hedgerow.pipeline.learn_options import LearnOptions
 from hedgerow.pipeline.learner_names import NamedLearner
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 BYTES_ARE_SLOW, FILES_ARE_SLOW = Speed(0.1, 1e-9, 1e-3), Speed(0.1, 1.0, 1e-9)
+MEASURED = Speed(0.2, 0.03, 1e-8)
 LONG = pytest.mark.long
 SEVERAL = ["qdtree", "hilbert", *(pytest.param(name, marks=LONG) for name in ("auto", "bottom_up", "zorder_learned"))]
 
@@ -45,21 +46,41 @@ def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str
     return write_events(spark, str(tmp_path_factory.mktemp("source") / "events.parquet"), rows=4_000)
 
 
+@pytest.fixture
+def usual(monkeypatch: pytest.MonkeyPatch) -> Callable[[Speed], None]:
+    """Make the speed of the place another one."""
+    return lambda speed: monkeypatch.setattr(block_sizes, "usual_speed", lambda source: speed)
+
+
 @pytest.mark.parametrize("learner", SEVERAL)
-def test_blocks_get_smaller_where_reading_costs_more_than_files(posed: TableProblem, learner: str) -> None:
+def test_blocks_get_smaller_where_reading_costs_more_than_files(
+    posed: TableProblem, learner: str, usual: Callable[[Speed], None]
+) -> None:
+    usual(BYTES_ARE_SLOW)
     largest, *smaller = posed.options.sizes(posed.source)
-    found = in_best_blocks(posed, NamedLearner(learner), BYTES_ARE_SLOW).problem.block_rows
+    found = in_best_blocks(posed, NamedLearner(learner), MEASURED).problem.block_rows
     assert posed.problem.block_rows == largest and found in smaller
 
 
 @pytest.mark.parametrize("learner", SEVERAL)
-def test_blocks_stay_large_where_files_cost_more_than_reading(posed: TableProblem, learner: str) -> None:
-    assert in_best_blocks(posed, NamedLearner(learner), FILES_ARE_SLOW).problem.block_rows == posed.problem.block_rows
+def test_blocks_stay_large_where_files_cost_more_than_reading(
+    posed: TableProblem, learner: str, usual: Callable[[Speed], None]
+) -> None:
+    usual(FILES_ARE_SLOW)
+    assert in_best_blocks(posed, NamedLearner(learner), MEASURED).problem.block_rows == posed.problem.block_rows
 
 
-def test_nothing_is_tried_where_nothing_is_known(posed: TableProblem) -> None:
+def test_measured_seconds_do_not_change_the_blocks(posed: TableProblem) -> None:
+    """They differ from run to run."""
+    speeds = (BYTES_ARE_SLOW, FILES_ARE_SLOW, MEASURED)
+    assert len({in_best_blocks(posed, NamedLearner("qdtree"), s).problem.block_rows for s in speeds}) == 1
+    assert usual_speed(posed.source) == DISK
+
+
+def test_nothing_is_tried_where_nothing_is_known(posed: TableProblem, usual: Callable[[Speed], None]) -> None:
     assert in_best_blocks(posed, NamedLearner("qdtree"), None) is posed
-    assert in_best_blocks(posed, NamedLearner("random"), BYTES_ARE_SLOW).problem.block_rows == posed.problem.block_rows
+    usual(BYTES_ARE_SLOW)
+    assert in_best_blocks(posed, NamedLearner("random"), MEASURED).problem.block_rows == posed.problem.block_rows
 
 
 def test_a_size_that_was_asked_for_is_not_changed(posed: TableProblem) -> None:

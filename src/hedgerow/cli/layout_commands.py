@@ -194,12 +194,14 @@ def apply(
     to: Annotated[
         str | None, typer.Option(help="The directory to write to; without it SOURCE is a Delta table.")
     ] = None,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Write also a learned layout that gains little.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Write SOURCE in a layout to a new directory, or a Delta table in place, with an index.
 
     A block is a file; the index describes what each file cannot contain.
     """
+    from hedgerow.pipeline.learned import Learned
     from hedgerow.pipeline.learned_tables import LearnedTables, load_layouts
 
     layouts = None if layout is None else load_layouts(layout)
@@ -214,6 +216,8 @@ def apply(
             learn_layouts = hedgerow.learn_tables if learning.learner == "mto" else hedgerow.learn
             learn_options = hedgerow.LearnOptions(block_bytes=learning.block_bytes)
             layouts = learn_layouts(spark, source, queries, learning.learner, learn_options)
+            if isinstance(layouts, Learned) and layouts.estimate and not layouts.estimate.pays and not anyway:
+                raise HedgerowError(f"nothing is written, for {layouts.estimate}; --anyway writes it all the same")
         if isinstance(layouts, LearnedTables):
             if writing.where or writing.replica:
                 raise HedgerowError("--where and --replica are for one table: apply its layout by itself")

@@ -1,8 +1,9 @@
 """Chooses the size of blocks, if the user did not, by the seconds of queries.
 
-Smaller blocks leave less to read, but there are more files to open. The cost of a file beside that of a byte depends on
-where the table lies, and the bytes that are read on the columns of the queries; so seconds are measured there. A draft
-of the layout, learned for some of the queries from the sample only, shows what blocks of a size leave to read.
+Smaller blocks leave less to read, but there are more files to open. A draft of the layout, learned for some of the
+queries from the sample only, shows what blocks of a size leave to read. The seconds of a file and of a byte are the
+usual ones of a disk or of an object store. Measured ones differ from run to run, and the same table and queries should
+get the same blocks.
 """
 
 from __future__ import annotations
@@ -18,27 +19,37 @@ from hedgerow.pipeline.estimate_seconds import seconds_in
 from hedgerow.pipeline.learner_names import AUTO, DEFAULT, NamedLearner
 from hedgerow.pipeline.table_problem import TableProblem
 from hedgerow.spark.start.progress import step
+from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.source import Source
 
 _QUERIES = 100
 _SECONDS = 5.0  # for a learner that searches as long as it may
+DISK, STORE = Speed(0.13, 0.004, 1e-8), Speed(0.3, 0.1, 2e-8)  # measured on two cores; a store has slow requests
 _NEARLY = 1.1  # times the least seconds: small files are many to keep, and estimates have errors
 
 
 def in_best_blocks(table_problem: TableProblem, learner: NamedLearner, speed: Speed | None) -> TableProblem:
     """Return the problem with the blocks in which queries, those to come too, are expected to be fastest.
 
-    Of sizes that are nearly as fast as the fastest, the largest is taken. Without a speed, nothing is changed."""
+    Of sizes that are nearly as fast as the fastest, the largest is taken.
+
+    `speed`: as measured; None if the table is small or cannot be timed: then nothing is changed."""
     source = table_problem.source
     sizes = table_problem.options.sizes(source)
     if speed is None or len(sizes) == 1:
         return table_problem
     model = (NamedLearner(DEFAULT) if learner.name == AUTO else learner).limited_to(_SECONDS).make()
     with step(source.frame.sparkSession, "choosing a size of blocks"):
-        draft, queries = _draft(table_problem)
-        seconds = [_seconds(source, draft.with_block_rows(rows), queries, model, speed) for rows in sizes]
+        (draft, queries), usual = _draft(table_problem), usual_speed(source)
+        seconds = [_seconds(source, draft.with_block_rows(rows), queries, model, usual) for rows in sizes]
     best = next(r for r, s in zip(sizes, seconds, strict=True) if s <= _NEARLY * min(seconds))
     return table_problem.with_block_rows(best)
+
+
+def usual_speed(source: Source) -> Speed:
+    """Return how fast queries are read from the kind of place where the table's files are."""
+    in_store = bool(source.files) and Folder(source.frame.sparkSession, source.files[0]).is_store
+    return STORE if in_store else DISK
 
 
 def _draft(table_problem: TableProblem) -> tuple[Problem, list[Query]]:

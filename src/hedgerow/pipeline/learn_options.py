@@ -24,8 +24,8 @@ class LearnOptions:
         block_rows: the minimum rows of a block (half of it where many rows share a value). By default computed from
             `block_bytes` and the size of the source's files.
         block_bytes: the size of a block, such as "128MB". By default "64MB", or a sixteenth of a table of less than
-            1 GB, but at least 4 MB. Smaller blocks are taken if queries gain more than the opening of more files costs,
-            by the seconds measured here.
+            1 GB, but at least 4 MB. Smaller blocks are taken if queries gain more than the opening of more files
+            usually costs on a disk, or in an object store.
         sample_rows: the rows to learn from. By default 100 for each block, but at least 10,000 and at most a million;
             with `exact=False` three times as many.
         seed: the same seed gives the same layout.
