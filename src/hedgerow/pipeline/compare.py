@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from hedgerow.core.errors import HedgerowError
 from hedgerow.pipeline.route import route
 from hedgerow.spark.compute.checksum import checksum
+from hedgerow.spark.start.progress import step
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,9 +33,10 @@ def compare(spark: SparkSession, sql: str) -> tuple[Side, Side]:
     answers = set()
     for _ in range(_ROUNDS):
         for name, frame in (("plain", spark.sql(sql)), ("skipping", route(spark, sql))):
-            begun = perf_counter()
-            answer = checksum(frame)
-            seconds = perf_counter() - begun
+            with step(spark, f"running the query, {name}"):
+                begun = perf_counter()
+                answer = checksum(frame)
+                seconds = perf_counter() - begun
             side = Side(name, len(frame.inputFiles()), seconds, answer.rows)
             best = sides.get(name, side)
             sides[name] = replace(side, seconds=min(side.seconds, best.seconds))

@@ -16,6 +16,7 @@ from uuid import uuid5
 from hedgerow.core.errors import HedgerowError, WorkloadError
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.predicates.types import Type
+from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import first_line, in_own_session, spark_errors
 from hedgerow.spark.storage.event_log import PastQuery, PastScan, past_queries
 from hedgerow.spark.storage.paths import plain_path
@@ -49,7 +50,9 @@ def import_log(spark: SparkSession, table: str, queries: str | Path | DataFrame,
         if not path.exists():
             raise HedgerowError(f"there are no queries at {path}")
         if path.suffix not in (".sql", ".jsonl"):
-            return _added(log, *_from_events(past_queries(path), log.root, source.schema, str(path)))
+            with step(spark, "reading event logs"):
+                found = _from_events(past_queries(path), log.root, source.schema, str(path))
+            return _added(log, *found)
         texts, origin = _texts_of(path), str(path)
     else:
         texts, origin = _texts_of_frame(queries), "a DataFrame"

@@ -31,7 +31,7 @@ _NOT_NEWLINE = re.compile(r"[^\n]")
 _CLASS = re.compile(r"<class '[\w.]*?(\w+)'>")  # a node's class in sqlglot's error messages
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Workload(core.Workload):
     """A workload that keeps its SQL, so that `bind` can read it again when the schemas are known.
 

@@ -36,11 +36,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ManagedTable(StoredTable):
     """A table that `apply` wrote; open it with `hedgerow.table`."""
 
     format: ParquetFolder | DeltaFiles
+
+    def __repr__(self) -> str:
+        return f"ManagedTable({self.path!r}, {self.format.kind})"
 
     @staticmethod
     def open(spark: SparkSession, target: str) -> ManagedTable:

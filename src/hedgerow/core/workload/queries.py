@@ -107,9 +107,10 @@ def summed_columns(queries: Iterable[Query], table: str) -> list[str]:
 
 
 W = TypeVar("W", bound="Workload")
+_SHOWN, _SHOWN_WIDTH = 12, 100  # lines and columns of a workload in print
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Workload:
     """Queries in the order they ran; `skipped` has a sentence with the reason for each query left out."""
 
@@ -131,6 +132,28 @@ class Workload:
         1
         """
         return cls(tuple(Query(f"q{i}", (Scan(table, p),)) for i, p in enumerate(predicates)))
+
+    def __repr__(self) -> str:
+        """Return a text that fits a screen: how many queries, and the heaviest kinds with an example of each.
+
+        >>> from hedgerow.core.predicates.nodes import col, lit
+        >>> print(Workload.of("t", [Compare(col("x"), "<", lit(n)) for n in (3, 4)]))
+        2 queries of 1 kind on t
+             2  t: x < 3
+        """
+        kinds: dict[str, tuple[float, str]] = {}
+        for q in self:
+            conditions = [(t, q.predicate(t)) for t in q.tables()]
+            key, text = ("; ".join(f"{t}: {of(p)}" for t, p in conditions) for of in (shape, predicate_text))
+            weight, example = kinds.get(key, (0.0, text or "no table"))
+            kinds[key] = (weight + q.weight, example)
+        many = "s" if len(kinds) != 1 else ""
+        lines = [f"{len(self):,} queries of {len(kinds):,} kind{many} on {', '.join(self.tables()) or 'no table'}"]
+        heaviest = sorted(kinds.values(), key=lambda kind: -kind[0])
+        lines += [f"{weight:6,.0f}  {example}" for weight, example in heaviest[:_SHOWN]]
+        lines += [f"and {len(kinds) - _SHOWN:,} kinds more"] if len(kinds) > _SHOWN else []
+        lines += [f"{len(self.skipped):,} remarks; the first: {self.skipped[0]}"] if self.skipped else []
+        return "\n".join(line if len(line) <= _SHOWN_WIDTH else f"{line[: _SHOWN_WIDTH - 3]}..." for line in lines)
 
     def tables(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(t for q in self for t in q.tables()))
