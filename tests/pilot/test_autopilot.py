@@ -51,6 +51,7 @@ def seconds_follow_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(look, "measured_speed", lambda source, queries, read: SPEED)
     monkeypatch.setattr("hedgerow.pipeline.estimate_seconds.measured_speed", lambda source, queries: SPEED)
     monkeypatch.setattr(look, "seconds_to_rewrite", lambda source, folder: 1e-8)
+    monkeypatch.setattr(look, "_FIXED_SECONDS", 0.0)
     monkeypatch.setattr("hedgerow.pipeline.estimate_seconds.SMALL_TABLE_BYTES", 0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from random import Random
 
@@ -124,6 +125,8 @@ def test_bounds_hold_whatever_is_estimated(
 
 def test_money() -> None:
     figures = Figures(1e9, 1e9, 900, 3.0, 1.0, 1e-7, fixed_seconds=80.0, price=20.0)
+    wide = choose(replace(figures, spread=3.0))
+    assert wide.reasons == ("whole table: saves 1,800 s (10.00) in 900 queries, and takes 60 to 540 s (1.00)",)
     choice = choose(figures)
     assert choice.reasons == ("whole table: saves 1,800 s (10.00) in 900 queries, and takes 180 s (1.00)",)
     assert (choice.gain, choice.cost) == (1800.0, 180.0)

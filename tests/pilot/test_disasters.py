@@ -32,6 +32,7 @@ spark = hr.session("1g", "local[2]", **{"spark.sql.shuffle.partitions": "2", "sp
 slow = lambda source, queries, read=(): Speed(0.01, 0.01, 1e-6)
 look.measured_speed = estimate_seconds.measured_speed = slow
 look.seconds_to_rewrite = lambda source, folder: 1e-8
+look._FIXED_SECONDS = 0.0
 estimate_seconds.SMALL_TABLE_BYTES = 0
 spark.read.format("delta").load(path).selectExpr("sum(id)", "max(text)").collect()  # loads what unpacks files
 java = spark._jvm.java.lang.ProcessHandle.current().pid()

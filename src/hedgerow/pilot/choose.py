@@ -69,7 +69,7 @@ def choose(figures: Figures, settings: AutopilotSettings = AutopilotSettings()) 
     refused: list[tuple[float, float, Action]] = []
     for action, amount, cost, seconds_then in _actions(figures, settings):
         gain = (figures.seconds_now - seconds_then) * figures.queries
-        saved, taken = (f"{seconds:,.0f} s{figures.money(seconds)}" for seconds in (gain, cost))
+        saved, taken = f"{gain:,.0f} s{figures.money(gain)}", _taken(cost, figures)
         of_table = amount in (0, figures.table_bytes)
         subject = action if of_table else f"{action}, {_size(amount)} of {_size(figures.table_bytes)}"
         sentence = f"{subject}: saves {saved} in {figures.queries:,.0f} queries, and takes {taken}"
@@ -109,6 +109,13 @@ def _forbidden(action: Action, amount: float, figures: Figures, settings: Autopi
     if action == "whole table" and days is not None and days < settings.cooldown:
         return f"the whole table was rewritten {days:.1f} days ago"
     return None
+
+
+def _taken(cost: float, figures: Figures) -> str:
+    """Return the seconds of a rewrite, and its price, from the least to the most that it may take."""
+    least, most = cost / figures.spread, cost * figures.spread
+    seconds = f"{most:,.0f} s" if f"{least:,.0f}" == f"{most:,.0f}" else f"{least:,.0f} to {most:,.0f} s"
+    return f"{seconds}{figures.money(cost)}"
 
 
 def _size(count: float) -> str:

@@ -19,7 +19,8 @@ class Figures:
 
     `queries` are expected until the workload changes. `seconds_now` and `seconds_then` are the mean seconds of a query
     before and after the rewrite. `seconds_described` are those after new statistics, with no row moved; None if there
-    is no index that could hold them. A rewrite takes `fixed_seconds`, and `seconds_per_byte` for each byte.
+    is no index that could hold them. A rewrite takes `fixed_seconds`, and `seconds_per_byte` for each byte; it may take
+    up to `spread` times as long, or as short.
     """
 
     table_bytes: float
@@ -34,6 +35,7 @@ class Figures:
     days_since_whole: float | None = None  # since the last rewrite of the whole table
     fixed_seconds: float = 0.0
     price: float | None = None  # of an hour of the cluster
+    spread: float = 1.0
 
     @property
     def rewrite_cost(self) -> RewriteCost:

@@ -42,6 +42,8 @@ from hedgerow.tables.query_log import QueryLog
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_FIXED_SECONDS = 5.0  # of a rewrite without bytes: it reads the log, commits, and writes the index
+_KNOWN_SPREAD, _TRIAL_SPREAD = 1.5, 3.0  # of rewrites that were timed here; of one that was only tried on some files
 NOT_MEASURED = "the queries' seconds cannot be measured on this table"
 
 
@@ -59,9 +61,10 @@ class Look:
     """A look at a table, with a candidate, which rewrites some of the files.
 
     `file_seconds`: the mean seconds that a query spends in each file. `speed`: of queries, scaled down to what the log
-    says; `measured_speed`: not scaled. `expected_queries`: until the workload changes. `reason_to_wait`: why no layout
-    is looked for; None if one is. `chosen`: the files of the candidate. `learned`: a layout for them; None: the table's
-    newest. `share_left`: of the time that queries spend in these files now, the share that would be left.
+    says; `measured_speed`: not scaled. `expected_queries`: until the workload changes. `cost_spread`: a rewrite may
+    take so many times as long, or as short. `reason_to_wait`: why no layout is looked for; None if one is. `chosen`:
+    the files of the candidate. `learned`: a layout for them; None: the table's newest. `share_left`: of the time that
+    queries spend in these files now, the share that would be left.
     """
 
     request: Request
@@ -76,6 +79,7 @@ class Look:
     measured_speed: Speed
     expected_queries: float
     cost: RewriteCost
+    cost_spread: float
     reason_to_wait: str | None
     chosen: Bools
     learned: Learned | None = None
@@ -128,6 +132,7 @@ class Look:
             history.days_since_whole,
             self.cost.fixed,
             self.request.settings.price,
+            self.cost_spread,
         )
 
     def candidate_figures(self) -> Figures:
@@ -168,7 +173,7 @@ def look_at(spark: SparkSession, table: str, log: QueryLog, request: Request, hi
         files = files_of(source, managed, queries, workload, history.times_moved(settings.cooldown))
     with step(spark, "measuring"):
         speed = measured_speed(source, queries, files.most_read) if wait is None else history.speed
-        cost = _rewrite_cost(log, source, history)
+        cost, spread = _rewrite_cost(log, source, history)
     if speed is None:
         return nothing(begun, NOT_MEASURED)
     if cost is None:
@@ -189,6 +194,7 @@ def look_at(spark: SparkSession, table: str, log: QueryLog, request: Request, hi
         speed,
         share * sum(query.weight for query in logged),
         cost,
+        spread,
         wait,
         files.all,
     )
@@ -207,10 +213,14 @@ def _open_managed(spark: SparkSession, table: str) -> ManagedTable | None:
         return None
 
 
-def _rewrite_cost(log: QueryLog, source: Source, history: History) -> RewriteCost | None:
-    """Return the cost of a rewrite, from timed ones, or else from a small trial; None if that cannot be run."""
-    spark = source.frame.sparkSession
-    cost = corrected_cost(calibrated_cost(Folder(spark, log.root)), history.rewrites) or history.rewrite_cost
+def _rewrite_cost(log: QueryLog, source: Source, history: History) -> tuple[RewriteCost | None, float]:
+    """Return the cost of a rewrite, from timed ones, or else from a small trial; None if that cannot be run.
+
+    The second value says how many times as long, or as short, it may take."""
+    timed = corrected_cost(calibrated_cost(Folder(source.frame.sparkSession, log.root)), history.rewrites)
+    if timed is not None:
+        return timed, _KNOWN_SPREAD
+    cost = history.rewrite_cost
     if cost is None and (rate := seconds_to_rewrite(source, f"{log.root}/{trial_folder()}")) is not None:
-        cost = RewriteCost(0.0, rate)
-    return cost
+        cost = RewriteCost(_FIXED_SECONDS, rate)
+    return cost, _TRIAL_SPREAD
