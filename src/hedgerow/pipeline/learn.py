@@ -88,8 +88,8 @@ def learn_layout(
             advise(f"little is to be gained: {source.name} has less than {mb} MB, which Spark reads in no time")
         return learned
     with step(spark, "estimating seconds"):
-        sample = table_problem.problem.sample.noting(table_problem.noted)
-        estimate = seconds_in(source, queries, learned.layout, learned.sort_by, sample, speed)
+        unseen, sample = table_problem.unseen(table_problem.problem.sample.noting(table_problem.noted))
+        estimate = seconds_in(source, unseen, learned.layout, learned.sort_by, sample, speed)
     if estimate is not None and not estimate.pays:
         advise(f"little is to be gained: {estimate}")
     return replace(learned, estimate=estimate)

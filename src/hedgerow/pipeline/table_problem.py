@@ -21,14 +21,14 @@ from hedgerow.core.learning.look_ups import without_served
 from hedgerow.core.learning.problem import GivesReasons, Problem
 from hedgerow.core.learning.row_order import best_order
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.learning.synthetic_queries import searched_columns
+from hedgerow.core.learning.synthetic_queries import searched_columns, with_unseen_literals
 from hedgerow.core.learning.top_rows import ordered_by, with_thresholds
 from hedgerow.core.predicates.nodes import Column, Predicate, Term, atoms_of
 from hedgerow.core.predicates.schema import path_of
 from hedgerow.core.predicates.sql_text import feature_text, predicate_text
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.workload.conditions_to_note import conditions_to_note
-from hedgerow.core.workload.queries import Query, summed_columns
+from hedgerow.core.workload.queries import Query, Scan, summed_columns
 from hedgerow.pipeline.inputs import at_least_one
 from hedgerow.pipeline.learn_options import LearnOptions
 from hedgerow.pipeline.learned import Learned
@@ -172,6 +172,18 @@ class TableProblem:
             summable(summed_columns(self.queries, self.source.name), self.source.schema),
             round(seconds, 2),
         )
+
+    def unseen(self, sample: Sample) -> tuple[tuple[Query, ...], Sample]:
+        """Return the queries with literals that none of them has, and the sample with the outcomes of new searches.
+
+        With `recurrence=1`, the next queries have the same literals, so nothing is changed."""
+        name = self.source.name
+        predicates = [query.predicate(name) for query in self.queries]
+        if self.options.recurrence == 1:
+            return self.queries, sample
+        others, sample = with_unseen_literals(predicates, sample, self.options.seed)
+        scans = (Scan(name, p, q.columns(name)) for p, q in zip(others, self.queries, strict=True))
+        return tuple(replace(q, scans=(scan,)) for q, scan in zip(self.queries, scans, strict=True)), sample
 
     def _seconds_of_spark(self) -> float:
         return self.counter.seconds if isinstance(self.counter, TableCounter) else 0.0

@@ -18,7 +18,13 @@ from hypothesis import strategies as st
 
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.learning.synthetic_queries import LEAST_OBSERVED_SHARE, recurrence_of, redrawn, searched_columns
+from hedgerow.core.learning.synthetic_queries import (
+    LEAST_OBSERVED_SHARE,
+    recurrence_of,
+    redrawn,
+    searched_columns,
+    with_unseen_literals,
+)
 from hedgerow.core.predicates.nodes import (
     TRUE,
     And,
@@ -438,3 +444,28 @@ def test_columns_of_one_value_or_none() -> None:
 def test_a_chance_is_between_0_and_1(recurrence: float) -> None:
     with pytest.raises(LayoutError, match="recurrence must be a number between 0 and 1"):
         redrawn((), (), SAMPLE, recurrence)
+
+
+def test_unseen_literals_are_of_the_column_and_of_no_observed_query() -> None:
+    texts = [f"{n:04d} {WORDS[n % 10]} w{n}" for n in range(600)]
+    table = pa.table({"key": list(range(0, 1200, 2)), "status": [n % 3 for n in range(600)], "note": texts})
+    sample = Sample.of_table(table)
+    keys = [Compare(col("key"), "=", lit(2 * n)) for n in range(10)]
+    both = [And((Compare(col("key"), "=", lit(n)), Compare(col("status"), "=", lit(1)))) for n in (40, 60, 80)]
+    ranges = [And((Compare(col("key"), ">=", lit(n)), Compare(col("key"), "<", lit(n + 10)))) for n in (100, 170, 400)]
+    words = [Like(col("note"), f"%w{n}%") for n in (5, 7, 11)]
+    alone = [Compare(col("status"), "=", lit(2))]
+    observed = list(map(normalise, [*keys, *both, *ranges, *words, *alone]))
+    unseen, drawn = with_unseen_literals(observed, sample)
+    assert [shape(p) for p in unseen] == [shape(p) for p in observed]
+    assert not set(map(predicate_text, observed[:-1])) & set(map(predicate_text, unseen))
+    assert unseen[-1] == observed[-1]
+    assert all(drawn.rows.evaluate(p).size == 600 for p in unseen)
+    assert all((drawn.rows.evaluate(p) == T_BIT).any() for p in unseen[:10])
+    assert with_unseen_literals(observed, sample)[0] == unseen
+
+
+def test_a_predicate_without_other_values_keeps_its_literals() -> None:
+    sample = Sample.of_table(pa.table({"status": [1, 2, 3] * 10}))
+    observed = [Compare(col("status"), "=", lit(n)) for n in (1, 2, 3)]
+    assert with_unseen_literals(observed, sample)[0] == observed

@@ -137,6 +137,29 @@ def redrawn(
     return Redrawn(tuple(p for p, _ in weighted), tuple(w for _, w in weighted), sample, observed_share)
 
 
+def with_unseen_literals(
+    predicates: Sequence[Predicate], sample: Sample, seed: int = 0
+) -> tuple[list[Predicate], Sample]:
+    """Return each predicate with literals that no observed one has, and the sample with the outcomes of new searches.
+
+    An index notes the observed conditions, so a query with the same literals may open one file where the next one opens
+    nearly all. A predicate stays as it is if its literals do not vary, or if the sample has no other values for it.
+    """
+    r, domains = Random(seed), _Domains(sample, exact=True)
+    by_text = {}
+    for group in _groups(predicates, [1.0] * len(predicates)):
+        slots = list(zip(*group.values, strict=True))
+        varying = {v for slot in slots if len(set(slot)) > 1 for values in slot for v in values}
+        fixed = {v for slot in slots if len(set(slot)) == 1 for values in slot for v in values}
+        for i, p in enumerate(group.predicates):
+            drawn = (draw for _ in range(_MAX_DRAWS) for draw in group.draw(i, _MAX_DRAWS, domains, r))
+            unseen = (d for d in drawn if not (varying - fixed) & {v for _, values in _slots(d) for v in values})
+            by_text[predicate_text(p)] = next(unseen, p)
+    truths = {**sample.rows.truths, **domains.truths}
+    sample = replace(sample, rows=sample.rows.with_truths(truths)) if domains.truths else sample
+    return [by_text[predicate_text(_ordered(p))] for p in predicates], sample
+
+
 def _groups(predicates: Sequence[Predicate], weights: Sequence[float]) -> list[_Group]:
     by_shape: dict[str, _Group] = {}
     for p, w in zip(map(_ordered, predicates), weights, strict=True):
@@ -297,9 +320,12 @@ def _moved(value: Any, shift: Any) -> Any:
 
 
 class _Domains:
-    """The sample's values to draw from. `truths` collects the outcomes of the searches that are drawn."""
+    """The sample's values to draw from. `truths` collects the outcomes of the searches that are drawn.
 
-    def __init__(self, sample: Sample) -> None:
+    `exact`: equalities and prefixes stay what they are also on a column of many values."""
+
+    def __init__(self, sample: Sample, exact: bool = False) -> None:
+        self._exact = exact
         self._rows, self._schema = sample.rows, sample.schema
         self._by_text = {term_text(t): t for t in sample.rows.columns}
         self._words: dict[str, tuple[list[str], list[int]]] = {}
@@ -362,7 +388,7 @@ class _Domains:
         """
         exact = Compare(term, op, Literal(kind, value))
         domain = self._domain(term)
-        if op != "=" or len(domain) <= MAX_DISTINCT:
+        if op != "=" or len(domain) <= MAX_DISTINCT or self._exact:
             return exact
         following = value + 1 if kind in (kinds.INT, kinds.DATE) else None
         return self._range(term, kind, value, bisect_right(domain, value), following)
@@ -370,7 +396,7 @@ class _Domains:
     def _starting(self, term: Term, prefix: str) -> Predicate:
         """Return the condition that a value starts with the prefix; on a column of many values as a narrow range."""
         domain, end = self._domain(term), prefix_end(prefix)
-        if len(domain) <= MAX_DISTINCT or end is None:
+        if len(domain) <= MAX_DISTINCT or end is None or self._exact:
             return Prefix(term, prefix)
         return self._range(term, kinds.STRING, prefix, bisect_left(domain, end), end)
 
