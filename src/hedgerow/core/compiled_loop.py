@@ -11,8 +11,9 @@ from typing import Any, TypeVar, cast
 try:
     from numba import njit
 except ModuleNotFoundError:  # on an executor, which may have numpy and pyarrow only
-    njit = None
+    njit = None  # type: ignore[assignment]
 
+HAS_NUMBA = njit is not None
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -20,7 +21,7 @@ def compiled_loop(nogil: bool = False) -> Callable[[F], F]:
     """Decorate a function of arrays; with `nogil`, other threads run at the same time."""
 
     def decorated(function: F) -> F:
-        if njit is None:
+        if not HAS_NUMBA:
             return function
         try:
             return cast(F, njit(cache=True, nogil=nogil)(function))

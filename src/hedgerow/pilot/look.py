@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _FIXED_SECONDS = 5.0  # of a rewrite without bytes: it reads the log, commits, and writes the index
-_KNOWN_SPREAD, _TRIAL_SPREAD = 1.5, 3.0  # of rewrites that were timed here; of one that was only tried on some files
+_KNOWN_SPREAD, _TRIAL_SPREAD = 1.5, 3.0  # of timed rewrites; of a trial on some files
 NOT_MEASURED = "the queries' seconds cannot be measured on this table"
 
 

@@ -51,8 +51,8 @@ def import_log(spark: SparkSession, table: str, queries: str | Path | DataFrame,
             raise HedgerowError(f"there are no queries at {path}")
         if path.suffix not in (".sql", ".jsonl"):
             with step(spark, "reading event logs"):
-                found = _from_events(past_queries(path), log.root, source.schema, str(path))
-            return _added(log, *found)
+                entries, skipped = _from_events(past_queries(path), log.root, source.schema, str(path))
+            return _added(log, entries, skipped)
         texts, origin = _texts_of(path), str(path)
     else:
         texts, origin = _texts_of_frame(queries), "a DataFrame"

@@ -96,7 +96,7 @@ def _terms(source: Source, opened: Sequence[OpenValue], seed: int) -> dict[str, 
     from pyspark.sql import functions as f
 
     rows = source.frame.sample(_ROWS / source.rows, seed) if source.rows > _ROWS else source.frame
-    found: dict[str, _Term] = {}
+    terms: dict[str, _Term] = {}
     for text in sorted({term_text(value.term) for value in opened}):
         try:
             values = rows.select(f.expr(text).alias("v")).where("v IS NOT NULL")
@@ -107,12 +107,12 @@ def _terms(source: Source, opened: Sequence[OpenValue], seed: int) -> dict[str, 
         except spark_errors():
             continue  # a term that Spark cannot evaluate
         if few and few[0]:
-            found[text] = _Term(type_, few[1], few[0])
-    return found
+            terms[text] = _Term(type_, few[1], few[0])
+    return terms
 
 
 def _evaluated(spark: SparkSession, texts: Sequence[str]) -> dict[str, str]:
-    """Return the values of constant expressions as literals; those that Spark cannot evaluate are left out."""
+    """Return the values of constant expressions as literals, without those that Spark refuses."""
     literals: dict[str, str] = {}
     for text in texts:
         try:

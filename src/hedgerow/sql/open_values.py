@@ -84,8 +84,8 @@ class OpenValues:
     def mark(self, query: exp.Expr) -> None:
         """Number the clocks and parameters in the conditions of a query, so that none is lost without a word."""
         unnamed = (node for node in query.find_all(exp.Placeholder) if not node.this)
-        for number, node in enumerate(unnamed, 1):
-            node.set("this", f"{_UNNAMED}{number}")
+        for number, parameter in enumerate(unnamed, 1):
+            parameter.set("this", f"{_UNNAMED}{number}")
         for clause in query.find_all(exp.Where, exp.Join):
             for node in clause.walk(prune=is_parameter):
                 condition = node.find_ancestor(exp.Predicate, exp.Where, exp.Join) if is_volatile(node) else None
@@ -103,9 +103,10 @@ class OpenValues:
             for side, role in sides:
                 value = OpenValue(table, term_of(term, resolve), spark_sql(side, resolve), role)
                 self.met.append(value)
-                known = known and value in self.values
-                if known:
-                    side.replace(sqlglot.parse_one(self.values[value], read="spark"))
+                literal = self.values.get(value)
+                known = known and literal is not None
+                if literal is not None:
+                    side.replace(sqlglot.parse_one(literal, read="spark"))
         if known:
             self._closed |= places
         return condition if known else None
@@ -140,7 +141,7 @@ def _open_comparisons(condition: exp.Expr) -> Iterator[tuple[exp.Expr, Sequence[
 
 
 def _sides(node: exp.Expr) -> Iterator[tuple[exp.Expr, Sequence[tuple[exp.Expr, Role]]]]:
-    """Yield each side of a comparison, with what it is compared with."""
+    """Yield each side of a comparison, with the sides that it is compared with and their roles."""
     if isinstance(node, _EQUALITIES) or type(node) in _RANGES:
         of_right, of_left = _RANGES.get(type(node), ("value", "value"))
         yield node.this, [(node.expression, of_right)]

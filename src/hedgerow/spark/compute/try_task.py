@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hedgerow.core import compiled_loop
+from hedgerow.core.compiled_loop import HAS_NUMBA
 from hedgerow.spark.compute import collect_stats as collect_stats  # imports what tasks need
 from hedgerow.spark.start.ship import ship_modules
 
@@ -24,4 +24,4 @@ def try_task(spark: SparkSession) -> bool:
 
 def _imported(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield whether numba is at hand. A worker that gets here has imported this module, so all that tasks need."""
-    yield from (pa.record_batch({"numba": [compiled_loop.njit is not None]}) for _ in batches)
+    yield from (pa.record_batch({"numba": [HAS_NUMBA]}) for _ in batches)

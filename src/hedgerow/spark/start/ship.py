@@ -7,6 +7,7 @@ to curves more slowly.
 from __future__ import annotations
 
 import atexit
+import re
 import shutil
 import tempfile
 import zipfile
@@ -25,7 +26,7 @@ _served: WeakSet[SparkContext] = WeakSet()
 def ship_modules(spark: SparkSession) -> None:
     """Make the modules importable in tasks; in a local session they are already."""
     context = spark.sparkContext
-    is_local = context.master.startswith("local") and not context.master.startswith("local-cluster")
+    is_local = re.fullmatch(r"local(\[.*\])?", context.master or "") is not None
     if is_local or context in _served:
         return
     folder = Path(tempfile.mkdtemp(prefix="hedgerow-"))  # Spark reads the file again for each new executor
