@@ -11,9 +11,11 @@ from hedgerow.core.errors import HedgerowWarning
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.pipeline.inputs import opened_with_queries
 from hedgerow.sql.workload import Workload
-from tests.support.things_table import write_things
+from tests.support.things_table import by_id, write_things
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
 
@@ -56,3 +58,10 @@ def test_parameters_have_values_of_the_column(spark: SparkSession, things: str) 
 def test_a_condition_without_a_value_is_named(spark: SparkSession, things: str) -> None:
     with pytest.warns(HedgerowWarning, match=r"nothing is learned from 1 condition.*RAND\(\) < 0.1 in query q1"):
         assert predicates(spark, things, "rand() < 0.1 AND number = 3") == ["number = 3"]
+
+
+def test_a_table_has_no_values_for_parameters(spark: SparkSession, things: str, tmp_path: Path) -> None:
+    table = by_id(spark, things, str(tmp_path / "things"), ["number < 20"])
+    workload = Workload.from_sql("SELECT * FROM things WHERE number = :n")
+    with pytest.warns(HedgerowWarning, match="count as TRUE; the first: number = :n in query q1"):
+        assert table.score(workload).rows_read == 1

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.core.errors import FormatError, HedgerowError
+from hedgerow.core.errors import FormatError, HedgerowError, warn
 from hedgerow.core.predicates.nodes import Feature
 from hedgerow.core.predicates.schema import Schema, Session, path_of
 from hedgerow.core.predicates.sql_text import quote_name
@@ -22,6 +22,7 @@ from hedgerow.spark.compute.joins import NO_JOINS, Joins, key_types_of
 from hedgerow.spark.optimizer.jvm_facts import state_of
 from hedgerow.spark.storage.source import open_source
 from hedgerow.sql.joined_conditions import with_joined
+from hedgerow.sql.workload import Workload as SqlWorkload
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -142,9 +143,14 @@ def stale(stored: Sequence[StoredJoin], joins: Joins) -> set[str]:
 def bound_with_joins(
     workload: Workload, table: str, schema: Schema, stored: Sequence[StoredJoin], joins: Joins, session: Session
 ) -> Workload:
-    """Return the queries of the table, with the conditions of joined tables that the index describes."""
+    """Return the queries of the table, with the conditions of joined tables that the index describes.
+
+    A warning names conditions with clocks and parameters, for which an index has no values."""
     schemas = {source.name: source.schema for source in joins.others.values()}
     bound = workload.on(table).bind({**schemas, table: schema}, session)
+    if isinstance(bound, SqlWorkload):
+        _, unknown = bound.with_values({table: schema}, session, lambda opened: [])
+        warn(f"{len(unknown)} conditions depend on more than the row, so they count as TRUE", unknown)
     if not stored:
         return bound
     keys = tuple(dict.fromkeys(step for j in stored for step in j.joined.steps))
