@@ -50,8 +50,21 @@ def test_the_best_comes_first_between_the_table_as_it_is_and_the_bound(advice: A
     assert read == sorted(read)
     assert len(read) == len(LEARNERS) + 2
     assert advice.bound is not None
-    assert advice.bound < read[0] <= read[-1] <= advice.rows_read == 1.0
+    assert advice.bound < read[0] <= read[-1] <= advice.rows_read == pytest.approx(1.0)
     assert f"<td>{advice.proposals[0].name}</td><td>{read[0]:.1%}</td>" in advice._repr_html_()
+
+
+def test_every_kind_of_query_is_listed(advice: Advice, workload: Workload) -> None:
+    assert sum(kind.queries for kind in advice.kinds) == len(workload)
+    assert [kind.change for kind in advice.kinds] == sorted(kind.change for kind in advice.kinds)
+    best = advice.proposals[0].score
+    assert best
+    by_kind = sum(kind.queries * kind.rows_then for kind in advice.kinds) / len(workload)
+    assert by_kind == pytest.approx(best.rows_read)
+    told = advice.to_dict()["kinds"]
+    assert "id = " in " ".join(kind["text"] for kind in told)
+    for kind in told:
+        assert kind["text"] in str(advice)
 
 
 def test_a_small_table_is_left_as_it_is(advice: Advice, tmp_path: Path) -> None:

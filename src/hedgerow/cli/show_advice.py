@@ -1,8 +1,10 @@
-"""Prints an advice: a table of the proposals, and what the best one does for each kind of query."""
+"""Prints an advice: a table of the proposals, and for each kind of query what the best one does."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 import typer
@@ -10,45 +12,30 @@ import typer
 from hedgerow.cli.output import Output, share
 
 if TYPE_CHECKING:
-    from hedgerow.pipeline.advice import Advice, Template
+    from hedgerow.pipeline.advice import Advice
     from hedgerow.pipeline.proposals import Proposal
 
-_TEMPLATES = 10  # that are printed
-_WIDTH = 70  # of a template's text
+_FIGURES_WIDTH = 80  # of a line that describes a kind of query, without its text
+_MIN_WIDTH = 30
 
 
 def show_advice(advice: Advice, output: Output) -> None:
     if output.as_json:
         output.answer(advice.to_dict(), {})
         return
+    from hedgerow.pipeline.query_kinds import FIGURES, in_groups
+
     now = ["as it is", share(advice.rows_read), "", _seconds(advice.now), "", ""]
     rows = [now, *map(_row, advice.proposals)]
     if advice.bound is not None:
         rows.append(["rows that match", share(advice.bound), "", "", "", "no layout reads less"])
-    titles = (
-        ("layout", False),
-        ("rows read", True),
-        ("blocks", True),
-        ("s a query", True),
-        ("learned in", True),
-        ("", False),
-    )
-    output.table(titles, rows)
-    shown = advice.templates[:_TEMPLATES]
-    if shown:
-        numbers = [(title, True) for title in ("queries", "s now", "s then")]
-        title = f"queries like these, with {advice.proposals[0].name}"
-        output.table([(title, False), *numbers], [_line(t) for t in shown])
-    if len(advice.templates) > len(shown):
-        output.line("note", f"{len(advice.templates) - len(shown):,} more kinds of queries; --json lists all")
-    output.answer(
-        {},
-        {
-            "advice": advice.sentence,
-            "slower": "\n".join(_short(t.example) for t in advice.slower) or None,
-            "rests on": "\n".join(advice.rests_on),
-        },
-    )
+    numbers = [(title, True) for title in ("rows read", "blocks", "s a query", "learned in")]
+    output.table([("layout", False), *numbers, ("", False)], rows)
+    titles = [("queries", True), *((figure, True) for figure in FIGURES)]
+    for change, kinds in in_groups(advice.kinds).items():
+        rows = [[_short(kind.text), f"{kind.queries:,}", *kind.figures()] for kind in kinds]
+        output.table([(f"{change} with {advice.proposals[0].name}", False), *titles], rows)
+    output.answer({}, {"advice": advice.sentence, "rests on": "\n".join(advice.rests_on)})
 
 
 def show_each(advices: Mapping[str, Advice | str], output: Output) -> None:
@@ -89,16 +76,22 @@ def _row(proposal: Proposal) -> list[str]:
     return [proposal.name, *facts, ""]
 
 
-def _line(template: Template) -> list[str]:
-    return [_short(template.example), f"{template.queries:,}", _seconds(template.now), _seconds(template.then)]
-
-
 def _short(text: str) -> str:
+    """Return the text if it goes into a file or a pipe; else what fits into a line of the terminal."""
+    width = max(_MIN_WIDTH, get_terminal_size().columns - _FIGURES_WIDTH)
+    return shortened(text, width) if sys.stdout.isatty() else text
+
+
+def shortened(text: str, width: int) -> str:
+    """Return a text without its middle if it is longer than `width`: its ends say most about a condition.
+
+    >>> shortened("country = 'de' AND ts >= 1 AND ts < 9 ORDER BY ts LIMIT 9", 36)
+    "country = 'de' AND ... Y ts LIMIT 9"
     """
-    >>> _short("x" * 99) == "x" * 67 + "..."
-    True
-    """
-    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 3]}..."
+    if len(text) <= width:
+        return text
+    tail = (width - 5) * 2 // 5
+    return f"{text[: width - 5 - tail].rstrip()} ... {text[-tail:].lstrip()}"
 
 
 def _seconds(value: float | None) -> str:

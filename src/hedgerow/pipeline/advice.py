@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,22 +11,7 @@ from hedgerow.core.html import html_table
 from hedgerow.core.learning.seconds import WORTH_IT
 from hedgerow.pipeline.estimate_seconds import SMALL_TABLE_BYTES
 from hedgerow.pipeline.proposals import Proposal
-
-_SLOWER = 1.05  # times as many seconds
-
-
-@dataclass(frozen=True)
-class Template:
-    """Queries that differ in literals only, as the condition of one.
-
-    `now` and `then`: the mean seconds of one in the table as it is, and in the best layout.
-    """
-
-    example: str
-    queries: int
-    now: float
-    then: float
-    rows_read: float
+from hedgerow.pipeline.query_kinds import FIGURES, QueryKind, in_groups
 
 
 @dataclass(frozen=True)
@@ -37,7 +22,6 @@ class Advice:
         rows_read: the share of rows that a query reads in the table as it is.
         now: the seconds of a query in the table as it is.
         bound: the share of rows that match; no layout reads less.
-        templates: the kinds of queries, with their seconds in the best proposal; those that gain most first.
         rests_on: sentences about what the figures are computed from.
     """
 
@@ -48,7 +32,6 @@ class Advice:
     now: float | None
     bound: float | None
     proposals: tuple[Proposal, ...]
-    templates: tuple[Template, ...]
     rewrite_seconds: float | None
     rests_on: tuple[str, ...]
 
@@ -68,9 +51,9 @@ class Advice:
         return self.bytes < SMALL_TABLE_BYTES
 
     @property
-    def slower(self) -> tuple[Template, ...]:
-        """The queries that the best proposal would make slower."""
-        return tuple(t for t in self.templates if t.then > _SLOWER * t.now)
+    def kinds(self) -> tuple[QueryKind, ...]:
+        """The kinds of queries in the first proposal: those that gain, those that stay the same, those that lose."""
+        return self.proposals[0].kinds
 
     @property
     def pays_back_after(self) -> int | None:
@@ -81,13 +64,19 @@ class Advice:
 
     def __str__(self) -> str:
         now = f"{self.table}: {self.rows_read:.1%} of {self.rows:,} rows are read now"
-        return "\n".join([now, *map(str, self.proposals), self.sentence])
+        kinds = []
+        for change, group in in_groups(self.kinds).items():
+            kinds.append(f"{change} with {self.proposals[0].name}:")
+            kinds += [f"  {kind}" for kind in group]
+        return "\n".join([now, *map(str, self.proposals), *kinds, self.sentence])
 
     def _repr_html_(self) -> str:
         rows = [(o.name, *o.figures(), o.why_not) for o in self.proposals]
         now = "as it is", f"{self.rows_read:.1%}", None, None if self.now is None else f"{self.now:.2f}", None
         table = html_table([now, *rows], ["layout", "rows read", "blocks", "seconds", ""])
-        return f"{table}{html_table([('advice', self.sentence)])}"
+        kinds = [(kind.text, kind.change, kind.queries, *kind.figures()) for kind in self.kinds]
+        listed = html_table(kinds, ["kind of query", f"with {self.proposals[0].name}", "queries", *FIGURES])
+        return f"{table}{listed}{html_table([('advice', self.sentence)])}"
 
     @property
     def sentence(self) -> str:
@@ -125,6 +114,6 @@ class Advice:
             "proposals": [proposal.to_dict() for proposal in self.proposals],
             "rewrite_seconds": self.rewrite_seconds,
             "pays_back_after": self.pays_back_after,
-            "templates": [asdict(t) for t in self.templates],
+            "kinds": [kind.to_dict() for kind in self.kinds],
             "rests_on": list(self.rests_on),
         }

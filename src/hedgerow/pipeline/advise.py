@@ -5,25 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.core.errors import HedgerowError, LayoutError, SchemaError, meant, warn
-from hedgerow.core.learning.seconds import Estimate, Speed, estimates
-from hedgerow.core.predicates.nodes import Predicate
-from hedgerow.core.predicates.normal_form import normalise
-from hedgerow.core.predicates.sql_text import predicate_text
-from hedgerow.core.workload.queries import Workload, shape
-from hedgerow.core.workload.score import QueryScore
-from hedgerow.pipeline.advice import Advice, Template
+from hedgerow.core.learning.seconds import Speed
+from hedgerow.core.workload.queries import Workload
+from hedgerow.pipeline.advice import Advice
 from hedgerow.pipeline.block_sizes import in_best_blocks
 from hedgerow.pipeline.calibrated_cost import calibrated_cost, count_items
 from hedgerow.pipeline.estimate_seconds import speed_of
 from hedgerow.pipeline.inputs import MOST_QUERIES, opened_with_queries, tables_in
 from hedgerow.pipeline.learn_options import LearnOptions
 from hedgerow.pipeline.learner_names import DEFAULT, NamedLearner
-from hedgerow.pipeline.open import open_table
 from hedgerow.pipeline.proposals import ADVISED, BUDGET, Proposal, learners_to_try, proposals
+from hedgerow.pipeline.reads_now import reads_now
 from hedgerow.pipeline.table_problem import TableProblem
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import first_line, in_own_session, needs_jvm, spark_errors
@@ -74,18 +69,19 @@ def advise(
         speed = speed_of(opened, queries)
     table_problem = TableProblem.of(opened, queries, options, columns, in_memory=True, finer=speed is not None)
     table_problem = in_best_blocks(table_problem, NamedLearner(DEFAULT), speed)
-    ranked = proposals(table_problem, tried, speed, budget)
+    with step(spark, "looking at the files"):
+        now = reads_now(opened, table_problem.asked)
+    ranked = proposals(table_problem, tried, now, speed, budget)
     best = ranked[0]
     rewrite, cost_basis = _rewrite_seconds(spark, source, opened, best, speed)
     return Advice(
         opened.name,
         opened.rows,
         round(opened.size),
-        _read_now(opened, workload),
+        now.rows_read,
         None if best.estimate is None else best.estimate.now,
         None if best.score is None else best.score.selectivity,
         tuple(ranked),
-        _templates(table_problem, best, speed),
         rewrite,
         tuple(_basis(table_problem, len(fitting), None if speed is None else cost_basis)),
     )
@@ -168,35 +164,3 @@ def _rewrite_seconds(
     if cost is not None:
         return cost.seconds(opened.size, count_items(proposal.learned)), "the small rewrites that calibrate timed"
     return _REWRITE_SCANS * speed.byte * opened.size, f"assumed to take as long as {_REWRITE_SCANS:.0f} scans"
-
-
-def _read_now(opened: Source, workload: Workload) -> float:
-    """Return the share of rows in the files that a query opens now."""
-    try:
-        return open_table(opened.frame.sparkSession, opened.origin).score(workload).rows_read
-    except HedgerowError:  # Hedgerow does not manage it
-        return 1.0
-
-
-def _templates(table_problem: TableProblem, proposal: Proposal, speed: Speed | None) -> tuple[Template, ...]:
-    if proposal.score is None or speed is None:
-        return ()
-    by_shape: dict[str, list[tuple[float, Estimate, QueryScore]]] = {}
-    example: dict[str, Predicate] = {}
-    source = table_problem.source
-    each = estimates(proposal.score, speed, len(source.files), source.size)
-    for query, seconds, score in zip(table_problem.queries, each, proposal.score.queries, strict=True):
-        p = query.predicate(source.name)
-        by_shape.setdefault(shape(p), []).append((query.weight, seconds, score))
-        example.setdefault(shape(p), p)
-    templates = [
-        Template(
-            predicate_text(normalise(example[text])),
-            round(sum(weight for weight, _, _ in some)),
-            fmean(seconds.now for _, seconds, _ in some),
-            fmean(seconds.then for _, seconds, _ in some),
-            fmean(score.rows_read for _, _, score in some),
-        )
-        for text, some in by_shape.items()
-    ]
-    return tuple(sorted(templates, key=lambda t: (t.then - t.now) * t.queries))

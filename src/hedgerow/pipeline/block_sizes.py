@@ -15,6 +15,7 @@ from hedgerow.core.learning.problem import Learner, Problem
 from hedgerow.core.learning.row_order import best_order, some_queries
 from hedgerow.core.learning.seconds import Speed
 from hedgerow.core.workload.queries import Query, Scan, shape
+from hedgerow.core.workload.score import Score
 from hedgerow.pipeline.estimate_seconds import seconds_in
 from hedgerow.pipeline.learner_names import AUTO, DEFAULT, NamedLearner
 from hedgerow.pipeline.table_problem import TableProblem
@@ -69,5 +70,6 @@ def _draft(table_problem: TableProblem) -> tuple[Problem, list[Query]]:
 def _seconds(source: Source, draft: Problem, queries: Sequence[Query], learner: Learner, speed: Speed) -> float:
     """Return the mean seconds of the draft's queries; infinity if they cannot be estimated."""
     layout = learner.fit(draft)
-    seconds = seconds_in(source, queries, layout, best_order(layout, draft), draft.sample, speed)
+    now = Score.of_everything(queries, len(source.files))  # only the seconds in the layout are compared
+    seconds = seconds_in(source, queries, layout, best_order(layout, draft), draft.sample, speed, now)
     return float("inf") if seconds is None else seconds.then

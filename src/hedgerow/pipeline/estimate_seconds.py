@@ -14,6 +14,7 @@ from hedgerow.core.learning.score_layout import score_index, score_layout
 from hedgerow.core.learning.seconds import Estimate, Speed, estimate
 from hedgerow.core.workload.queries import Query
 from hedgerow.core.workload.score import Score
+from hedgerow.pipeline.reads_now import reads_now
 from hedgerow.spark.compute.measure_speed import measured_speed
 from hedgerow.spark.storage.source import Source
 
@@ -22,7 +23,13 @@ _MAX_ROWS = 200_000
 
 
 def seconds_in(
-    source: Source, queries: Sequence[Query], layout: Layout, sort_by: str | None, sample: Sample, speed: Speed
+    source: Source,
+    queries: Sequence[Query],
+    layout: Layout,
+    sort_by: str | None,
+    sample: Sample,
+    speed: Speed,
+    now: Score | None = None,
 ) -> Estimate | None:
     """Return the estimate for a layout of the sample; None if no query filters on its features, as with `random`."""
     few = sample.part(_MAX_ROWS)
@@ -30,7 +37,7 @@ def seconds_in(
         score = with_runs(score_layout(layout, few, queries, source.name), layout, sort_by, few, queries, source.name)
     except LayoutError:
         return None
-    return seconds_of(source, queries, score, speed)
+    return seconds_of(source, queries, score, speed, now)
 
 
 def with_runs(
@@ -44,12 +51,16 @@ def with_runs(
     return replace(score, queries=tuple(replace(q, bytes_left=b) for q, b in zip(score.queries, left, strict=True)))
 
 
-def seconds_of(source: Source, queries: Sequence[Query], score: Score, speed: Speed | None = None) -> Estimate | None:
-    """Return the estimate for a score of these queries; None if they cannot be timed, or the table is small."""
+def seconds_of(
+    source: Source, queries: Sequence[Query], score: Score, speed: Speed | None = None, now: Score | None = None
+) -> Estimate | None:
+    """Return the estimate for a score of these queries; None if they cannot be timed, or the table is small.
+
+    `now`: the score of the table as it is; by default it is computed."""
     speed = speed or speed_of(source, queries)
     if speed is None:
         return None
-    return estimate(score, [q.weight for q in queries], speed, len(source.files), source.size)
+    return estimate(score, [q.weight for q in queries], speed, now or reads_now(source, queries), source.size)
 
 
 def speed_of(source: Source, queries: Sequence[Query]) -> Speed | None:

@@ -13,7 +13,7 @@ from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.learning.block_counter import RowCounter
 from hedgerow.core.learning.score_layout import score_index
-from hedgerow.core.learning.seconds import Estimate, Speed, estimate
+from hedgerow.core.learning.seconds import Estimate, Speed, estimate, estimates
 from hedgerow.core.learning.word_search import with_searches
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.pruning.row_batch import Rows
@@ -21,6 +21,8 @@ from hedgerow.core.workload.score import Score
 from hedgerow.pipeline.estimate_seconds import with_runs
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.learner_names import NamedLearner
+from hedgerow.pipeline.query_kinds import QueryKind, kinds_of
+from hedgerow.pipeline.reads_now import reads_now
 from hedgerow.pipeline.table_problem import TableProblem
 from hedgerow.spark.start.progress import step
 from hedgerow.tables.items_to_index import MAX_DESCRIBED_ITEMS, items_to_index
@@ -34,12 +36,13 @@ _NEAR_THE_BOUND = 1.02  # times the rows that match: no further learner is tried
 
 @dataclass(frozen=True)
 class Proposal:
-    """A learner's layout of the table, with its score; or the reason why there is none."""
+    """A learner's layout of the table, with its score and the kinds of queries; or the reason why there is none."""
 
     name: str
     learned: Learned | None = None
     score: Score | None = None
     estimate: Estimate | None = None
+    kinds: tuple[QueryKind, ...] = ()
     why_not: str | None = None
 
     @property
@@ -48,6 +51,11 @@ class Proposal:
         if self.score is None:
             return float("inf")
         return self.score.rows_read if self.estimate is None else self.estimate.then
+
+    @property
+    def slower(self) -> tuple[QueryKind, ...]:
+        """The kinds of queries that would be slower than now."""
+        return tuple(kind for kind in self.kinds if kind.change == "slower")
 
     def figures(self) -> tuple[str | None, str | None, str | None]:
         """Return the share of rows read, the blocks, and the seconds of a query, as text."""
@@ -67,6 +75,7 @@ class Proposal:
             "seconds": None if self.estimate is None else self.estimate.then,
             "fit_seconds": None if self.learned is None else self.learned.fit_seconds,
             "why_not": self.why_not,
+            "slower": [kind.text for kind in self.slower],
         }
 
     def __str__(self) -> str:
@@ -89,19 +98,26 @@ def learners_to_try(names: Iterable[str], designs: Iterable[Iterable[str]] = ())
 
 
 def proposals(
-    table_problem: TableProblem, learners: Iterable[NamedLearner], speed: Speed | None = None, budget: float = BUDGET
+    table_problem: TableProblem,
+    learners: Iterable[NamedLearner],
+    now: Score,
+    speed: Speed | None = None,
+    budget: float = BUDGET,
 ) -> list[Proposal]:
     """Return the proposals of the learners for a problem in memory, the best first; LayoutError if none has a layout.
 
-    After `budget` seconds no more learners are tried."""
-    tried = list(_proposals(table_problem, learners, speed, budget))
+    Args:
+        now: the score of the queries in the table as it is.
+        budget: after so many seconds no more learners are tried.
+    """
+    tried = list(_proposals(table_problem, learners, now, speed, budget))
     if all(proposal.learned is None for proposal in tried):
         raise LayoutError(tried[0].why_not or "")
     return sorted(tried, key=lambda proposal: proposal.cost)
 
 
 def _proposals(
-    table_problem: TableProblem, learners: Iterable[NamedLearner], speed: Speed | None, budget: float
+    table_problem: TableProblem, learners: Iterable[NamedLearner], now: Score, speed: Speed | None, budget: float
 ) -> Iterator[Proposal]:
     begun, source = perf_counter(), table_problem.source
     weights, least = [query.weight for query in table_problem.queries], float("inf")
@@ -120,15 +136,18 @@ def _proposals(
         except HedgerowError as error:
             yield Proposal(learner.title, why_not=str(error))
             continue
-        seconds = None if speed is None else estimate(score, weights, speed, len(source.files), source.size)
+        seconds = None if speed is None else estimate(score, weights, speed, now, source.size)
+        each = None if speed is None else estimates(score, speed, now, source.size)
+        kinds = kinds_of(table_problem.asked, source.name, now, score, each)
         if score.selectivity:
             least = min(least, score.rows_read / score.selectivity)
-        yield Proposal(learner.title, replace(learned, estimate=seconds), score, seconds)
+        yield Proposal(learner.title, replace(learned, estimate=seconds), score, seconds, kinds)
 
 
 def best_of_all(table_problem: TableProblem) -> Learned:
     """Return the layout of the learner that reads least."""
-    best = proposals(table_problem, learners_to_try(ADVISED))[0].learned
+    now = reads_now(table_problem.source, table_problem.asked)
+    best = proposals(table_problem, learners_to_try(ADVISED), now)[0].learned
     assert best is not None
     return best
 

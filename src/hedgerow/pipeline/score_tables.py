@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.workload.queries import Workload
-from hedgerow.core.workload.score import QueryScore, Score
+from hedgerow.core.workload.score import Score
 from hedgerow.pipeline.inputs import bound_to, opened_tables
 from hedgerow.pipeline.learned_tables import ONE_BLOCK, LearnedTables
 from hedgerow.pipeline.score import score_source
@@ -47,6 +47,5 @@ def score_tables(
         if queries and layouts[name].layout != ONE_BLOCK:
             scores[name] = score_source(tables[name], queries, layouts[name], sample_rows, seed, exact, joins)
         elif queries:
-            everything = [QueryScore(query.id, 1.0, 1.0, 1.0, None) for query in queries]
-            scores[name] = Score.mean(everything, [query.weight for query in queries], 1)
+            scores[name] = Score.of_everything(queries, 1)
     return scores

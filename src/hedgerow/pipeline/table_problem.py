@@ -56,6 +56,7 @@ class TableProblem:
     """A table and its queries, sampled, as a problem for any learner.
 
     Args:
+        queries: those of `asked`, with a condition in place of an ORDER BY with LIMIT.
         drawn: the rows that were drawn; the problem's sample may hold a part of them.
         noted: the conditions that the index notes, whatever the layout.
         counter: counts the rows of cells.
@@ -64,6 +65,7 @@ class TableProblem:
     """
 
     source: Source
+    asked: tuple[Query, ...]
     queries: tuple[Query, ...]
     options: LearnOptions
     problem: Problem
@@ -105,7 +107,7 @@ class TableProblem:
             rows = max(sample_rows, min(scored_rows, MAX_COUNTED_ROWS)) if in_memory else sample_rows
             drawn, refused = draw(source, predicates, rows, options.seed, terms, joins)
             drawn, unsteady = _steady(drawn, joins.widened(source.frame, [*drawn.rows.columns, *drawn.rows.truths]))
-        queries = with_thresholds(queries, source.name, drawn, block_rows)
+        asked, queries = tuple(queries), with_thresholds(queries, source.name, drawn, block_rows)
         predicates = tuple(q.predicate(source.name) for q in queries)
         warn(f"{len(refused)} conditions cannot be evaluated", refused)
         changing = "expressions whose meaning may change, such as that of functions of your own"
@@ -126,7 +128,7 @@ class TableProblem:
         problem = _problem(sample, predicates, weights, options, options.least_rows(source))
         problem = replace(problem, counter=None if options.exact is False else counter)
         seconds, left_out = perf_counter() - begun, (*refused, *unsteady)
-        return TableProblem(source, tuple(queries), options, problem, drawn, noted, joins, counter, left_out, seconds)
+        return TableProblem(source, asked, queries, options, problem, drawn, noted, joins, counter, left_out, seconds)
 
     def with_block_rows(self, block_rows: int) -> TableProblem:
         return replace(self, problem=self.problem.with_block_rows(block_rows))

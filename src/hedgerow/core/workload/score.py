@@ -12,6 +12,7 @@ import numpy as np
 
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.html import html_table
+from hedgerow.core.workload.queries import Query
 
 Means: TypeAlias = Literal["where", "look-up", "top-k", "limit", "aggregates"]  # how the files of a query are chosen
 
@@ -85,6 +86,11 @@ class Score:
         used = Counter(q.means for q in self.queries)
         listed = ", ".join(f"{name} {used[name]:,}" for name in get_args(Means) if used[name])
         return "" if used.keys() <= {"where"} else listed
+
+    @staticmethod
+    def of_everything(queries: Sequence[Query], blocks: int) -> Score:
+        """Return the score of queries that read the whole table."""
+        return Score.mean([QueryScore(q.id, 1.0, 1.0, 1.0, None) for q in queries], [q.weight for q in queries], blocks)
 
     @staticmethod
     def mean(queries: Sequence[QueryScore], weights: Sequence[float], blocks: int) -> Score:
