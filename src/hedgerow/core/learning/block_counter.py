@@ -11,6 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
+from hedgerow.core.arrays import Ints
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.learning.word_search import with_searches
 from hedgerow.core.pruning.block_stats import Stats
@@ -36,7 +37,10 @@ class RowCounter:
     counted: int | None = None
 
     def count(self, layout: Layout) -> Stats:
-        rows = with_searches(self.rows, layout.features)
-        blocks = layout.assign(rows)
-        counts = np.bincount(blocks[: self.counted], minlength=layout.blocks)
-        return replace(rows.stats(blocks, layout.blocks), rows=np.round(counts * self.weight).astype(np.int64))
+        searched = replace(self, rows=with_searches(self.rows, layout.features))
+        return searched.stats(layout.assign(searched.rows).astype(np.int64), layout.blocks)
+
+    def stats(self, entry: Ints, entries: int) -> Stats:
+        """Return the statistics of entries, where row i belongs to entry `entry[i]`."""
+        counts = np.bincount(entry[: self.counted], minlength=entries)
+        return replace(self.rows.stats(entry, entries), rows=np.round(counts * self.weight).astype(np.int64))

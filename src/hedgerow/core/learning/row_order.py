@@ -59,10 +59,11 @@ def best_order(layout: Layout, problem: Problem) -> str | None:
     return best if work_by_column[best] < unsorted_work else None
 
 
-def runs_in(layout: Layout, sample: Sample, order: str | None) -> BlockIndex:
+def runs_in(layout: Layout, sample: Sample, order: str | None, files: Ints | None = None) -> BlockIndex:
     """Return the statistics that Parquet itself stores about the runs of rows in a layout's blocks.
 
     `order` is the column that the rows of a block are sorted by; with None they are unsorted, or in the layout's order.
+    `files`: the file of each row, if that is not its block.
     """
     rows = sample.rows
     column = next((c for c in rows.ranked if term_text(c) == order), None)
@@ -72,7 +73,8 @@ def runs_in(layout: Layout, sample: Sample, order: str | None) -> BlockIndex:
         places = rows.ranked[column].places
     else:
         places = np.random.default_rng(0).permutation(len(rows))
-    return _index_of_runs(_runs(layout.assign(rows), places, _rows_of_run(sample)), sample)
+    block = layout.assign(rows) if files is None else files
+    return _index_of_runs(_runs(block, places, _rows_of_run(sample)), sample)
 
 
 def _index_of_runs(run: Ints, sample: Sample) -> BlockIndex:

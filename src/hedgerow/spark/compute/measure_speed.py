@@ -55,7 +55,7 @@ def measured_speed(source: Source, queries: Sequence[Query], read: Sequence[str]
         full, skipping = (np.maximum(0.0, seconds - start - file * count) for seconds in timed)
         start += _planning(source, shapes[0][0], frames[0])
     except spark_errors():
-        return None  # a condition fails on some row, or reads a column whose values are only in folders' names
+        return None  # such as a condition that fails on some row
     rates, unskipped = (full / sizes).tolist(), np.minimum(1, skipping / np.maximum(1e-9, full)).tolist()
     return Speed(
         start,
@@ -137,8 +137,20 @@ def _planning(source: Source, query: Query, files: DataFrame) -> float:
 
 
 def frame_of(source: Source, files: Sequence[str]) -> DataFrame:
-    """Return the rows of these files."""
-    return source.frame.sparkSession.read.parquet(*map(escape_glob, files))
+    """Return the rows of these files, with the values that are in the names of their folders only."""
+    reader, root = source.frame.sparkSession.read, _root_of_partitions(source, files[0])
+    if root is not None:
+        reader = reader.schema(source.frame.schema).option("basePath", root)
+    return reader.parquet(*map(escape_glob, files))
+
+
+def _root_of_partitions(source: Source, file: str) -> str | None:
+    """Return the folder above those that are named by values of columns: `day=2024-05-01`; None if there are none."""
+    parts, names = file.split("/"), set(source.frame.columns)
+    for i, part in enumerate(parts[:-1]):
+        if part.partition("=")[0] in names and "=" in part:
+            return "/".join(parts[:i])
+    return None
 
 
 def columns_read(source: Source, query: Query) -> list[str]:

@@ -31,6 +31,7 @@ from hedgerow.spark.storage.paths import added_path, path_in_backticks, plain_pa
 from hedgerow.spark.storage.present_files import PresentFiles
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 # The features that the rewrite was tested with. Another one may require of writers something that Hedgerow does not do.
@@ -169,6 +170,32 @@ class Snapshot:
         records, deleted_rows = listed["rows"].to_numpy(), listed["deleted"].to_numpy()
         rows_left = np.where(records < 0, -1, records - deleted_rows)
         return PresentFiles(tuple(listed["path"].to_pylist()), listed["size"].to_numpy(), rows_left, deleted_rows)
+
+    def stated(self, columns: Sequence[str]) -> pa.Table:
+        """Return for each file its `path`, its `rows` (-1 if unknown), and the facts that the log states of columns.
+
+        These are `low_2`, `high_2` and `nulls_2` for columns[2], if that is a partition column or Delta measures it."""
+        physical = {name: in_file for in_file, name in self.physical.items()}
+        named = {
+            i: (quote_name(physical[c]), type_text(self.fields[c])) for i, c in enumerate(columns) if c in physical
+        }
+        parted = {i for i in named if columns[i] in self.partition_columns}
+        measured = {i: field for i, field in named.items() if i not in parted and _MEASURED.match(field[1])}
+        bounds = ", ".join(f"{name}: {kind}" for name, kind in measured.values())
+        nulls = ", ".join(f"{name}: BIGINT" for name, _ in measured.values())
+        read = "numRecords BIGINT"
+        if measured:
+            read += f", minValues STRUCT<{bounds}>, maxValues STRUCT<{bounds}>, nullCount STRUCT<{nulls}>"
+        rows = "coalesce(s.numRecords - coalesce(deletionVector.cardinality, 0), -1)"
+        values = ["path", f"{rows} AS rows"]
+        for i in parted:
+            value = f"CAST(partitionValues[{quote_string(physical[columns[i]])}] AS {named[i][1]})"
+            values += [f"{value} AS low_{i}", f"{value} AS high_{i}", f"IF({value} IS NULL, {rows}, 0L) AS nulls_{i}"]
+        for i, (name, _) in measured.items():
+            values += [f"s.minValues.{name} AS low_{i}", f"s.maxValues.{name} AS high_{i}"]
+            values.append(f"s.nullCount.{name} AS nulls_{i}")
+        frame = _as_frame(self.log.spark, self.java.allFiles().toDF())
+        return frame.selectExpr("*", f"from_json(stats, {quote_string(read)}) AS s").selectExpr(*values).toArrow()
 
     def frame(self, names: Sequence[str] | None = None, why: str = "batch") -> DataFrame:
         """Return all rows of these files (None: of all files), with this version's schema."""

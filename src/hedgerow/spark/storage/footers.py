@@ -80,15 +80,23 @@ class ColumnValues:
 
 
 def footers_of(
-    folder: Folder, sizes: Mapping[str, int], sets_of: Collection[str] = (), words_of: Collection[str] = ()
+    folder: Folder,
+    sizes: Mapping[str, int],
+    sets_of: Collection[str] = (),
+    words_of: Collection[str] = (),
+    bounds_of: Collection[str] = (),
 ) -> list[Footer]:
     """Return the footers of the files, in the order of `sizes`, which maps names to bytes.
 
-    `sets_of`, `words_of`: quoted names of columns whose sets of values, or words, are read too: one read per chunk."""
+    Args:
+        sets_of, words_of: quoted names of columns whose sets of values, or words, are read too: one read per chunk.
+        bounds_of: those of columns whose bounds are enough, even if they have few values.
+    """
 
     def read(name: str) -> Footer:
         tail = read_tail(folder, name, sizes[name])
-        return _parse_footer(tail, sets_of, words_of, lambda parts: folder.read_parts(name, sizes[name], parts))
+        wanted = _Wanted(sets_of, words_of, bounds_of)
+        return _parse_footer(tail, wanted, lambda parts: folder.read_parts(name, sizes[name], parts))
 
     with ThreadPoolExecutor(_MAX_THREADS) as pool:
         return list(pool.map(read, sizes))
@@ -132,7 +140,16 @@ def read_tail(folder: Folder, name: str, size: int) -> bytes:
     return tail if length <= len(tail) else folder.read_end(name, size, length)
 
 
-def _parse_footer(tail: bytes, sets_of: Collection[str], words_of: Collection[str], read_parts: ReadParts) -> Footer:
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """The columns of which more than the default is wanted; see `footers_of`."""
+
+    sets_of: Collection[str]
+    words_of: Collection[str]
+    bounds_of: Collection[str]
+
+
+def _parse_footer(tail: bytes, wanted: _Wanted, read_parts: ReadParts) -> Footer:
     try:
         footer = pq.read_metadata(BytesIO(tail))
         columns = footer.schema.to_arrow_schema().names
@@ -149,14 +166,13 @@ def _parse_footer(tail: bytes, sets_of: Collection[str], words_of: Collection[st
         unpacked[quote_name(owner)] += sum(c.total_uncompressed_size for c in here)
         if path == owner and times[path] == 1:  # beside a column `a.b`, a struct `a` may have a field `b`
             chunks[owner] = here
-    return Footer(footer.num_rows, sizes, unpacked, _values_in(footer, chunks, sets_of, words_of, read_parts))
+    return Footer(footer.num_rows, sizes, unpacked, _values_in(footer, chunks, wanted, read_parts))
 
 
 def _values_in(
     footer: pq.FileMetaData,
     chunks: Mapping[str, list[pq.ColumnChunkMetaData]],
-    sets_of: Collection[str],
-    words_of: Collection[str],
+    wanted: _Wanted,
     read_parts: ReadParts,
 ) -> dict[str, ColumnValues]:
     if (footer.metadata or {}).keys() & _REBASED:
@@ -169,11 +185,11 @@ def _values_in(
         try:
             if Type.of_arrow(kind).kind not in _RANGED:
                 continue
-            if any(_has_many_values(c, uses_dictionaries) for c in here):
+            if quote_name(name) in wanted.bounds_of or any(_has_many_values(c, uses_dictionaries) for c in here):
                 values[quote_name(name)] = _range_of_chunks(kind, here)
-            elif quote_name(name) in sets_of:
+            elif quote_name(name) in wanted.sets_of:
                 values[quote_name(name)] = _set_of_chunks(kind, here, read_parts)
-            if pa.types.is_string(kind) and quote_name(name) in words_of and quote_name(name) in values:
+            if pa.types.is_string(kind) and quote_name(name) in wanted.words_of and quote_name(name) in values:
                 values[quote_name(name)] = _with_words(values[quote_name(name)], kind, here, read_parts)
         except (ValueError, OverflowError, pa.ArrowException, NotImplementedError):
             continue  # no statistics, pages without a dictionary, or a value that Python cannot hold
@@ -192,7 +208,8 @@ def _has_many_values(chunk: pq.ColumnChunkMetaData, uses_dictionaries: bool) -> 
 
 def _range_of_chunks(kind: pa.DataType, chunks: Sequence[pq.ColumnChunkMetaData]) -> ColumnValues:
     bounds = comparable(pa.array([bound for chunk in chunks for bound in _bounds(chunk)], kind)).to_pylist()
-    return ColumnValues(Type.of_arrow(kind), min(bounds), max(bounds), None, sum(map(_nulls, chunks)))
+    low, high = min(bounds, default=None), max(bounds, default=None)
+    return ColumnValues(Type.of_arrow(kind), low, high, None, sum(map(_nulls, chunks)))
 
 
 def _set_of_chunks(kind: pa.DataType, chunks: Sequence[pq.ColumnChunkMetaData], read_parts: ReadParts) -> ColumnValues:

@@ -36,6 +36,7 @@ class Source:
         is_files: the rows are read from plain Parquet files.
         sizes: these files and their bytes, if they are known already.
         version: the mark of the version of a Delta table.
+        partitions: the partition columns of a Delta table; a rewrite in place keeps them.
     """
 
     frame: DataFrame
@@ -45,6 +46,7 @@ class Source:
     is_files: bool
     sizes: Mapping[str, int] | None = None
     version: str | None = None
+    partitions: tuple[str, ...] = ()
 
     @cached_property
     def rows(self) -> int:
@@ -138,7 +140,8 @@ def _delta_source(spark: SparkSession, source: str, name: str | None) -> Source:
     frame, files = snapshot.frame(), snapshot.files
     sizes = {snapshot.full_path(n): size for n, size in zip(files.names, files.sizes.tolist(), strict=True)}
     name = name or _own_name(source, "/" in source)
-    return Source(frame, name, schema_of(frame.schema), source, not snapshot.is_mapped, sizes, snapshot.mark)
+    facts = (not snapshot.is_mapped, sizes, snapshot.mark, tuple(snapshot.partition_columns))
+    return Source(frame, name, schema_of(frame.schema), source, *facts)
 
 
 def schema_of(struct: StructType) -> dict[str, Type]:

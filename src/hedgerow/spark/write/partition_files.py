@@ -63,8 +63,17 @@ def placed(
 def numbered(counts: pa.Table, partitions: Sequence[str], block_rows: int) -> Ints:
     """Return the file number of each counted (partition, block), in the table's order."""
     codes = [counts[c].combine_chunks().dictionary_encode("encode").indices for c in partitions]
-    owner = np.unique(np.stack([np.asarray(c) for c in codes], axis=1), axis=0, return_inverse=True)[1].reshape(-1)
-    blocks, rows = counts[BLOCK].to_numpy(), counts[_ROWS].to_numpy()
+    owner = owners(list(map(np.asarray, codes)))
+    return file_numbers(owner, counts[BLOCK].to_numpy(), counts[_ROWS].to_numpy(), block_rows)
+
+
+def owners(codes: Sequence[Ints]) -> Ints:
+    """Return a number for each partition, from a code for each of its columns."""
+    return np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+
+
+def file_numbers(owner: Ints, blocks: Ints, rows: Ints, block_rows: int) -> Ints:
+    """Return the file of each part of a partition, `owner`, that is in one block and has so many rows."""
     files = np.zeros(len(rows), np.int64)
     file, filled, before = -1, 0, -1
     for i in np.lexsort((blocks, owner)).tolist():
