@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from hedgerow.core.errors import LayoutError
 from hedgerow.core.learning.seconds import Estimate
 from hedgerow.core.workload.score import QueryScore, Score
-from hedgerow.pipeline.query_kinds import QueryKind, in_groups, kinds_of
+from hedgerow.pipeline.learn_options import LearnOptions
+from hedgerow.pipeline.query_kinds import QueryKind, in_groups, kinds_of, why_refused
 from hedgerow.sql.workload import Workload
 
 ASKED = [
@@ -43,14 +45,15 @@ def kind(now: float, then: float, seconds: tuple[float, float] | None = None) ->
 def test_texts_say_what_a_query_asks() -> None:
     workload = Workload.from_sql(ASKED, {"t": {"x": "int", "y": "int"}, "u": {"x": "int", "plan": "string"}})
     whole = scored(*[1.0] * len(ASKED))
-    assert {k.text: k.queries for k in kinds_of(workload.queries, "t", whole, whole, None)} == TEXTS
+    assert {k.text: k.queries for k in kinds_of(workload.queries, "t", whole, whole, None, [()] * len(ASKED))} == TEXTS
 
 
 def test_means_of_a_kind() -> None:
     queries = Workload.from_sql(["SELECT * FROM t WHERE x = 1", "SELECT * FROM t WHERE x = 2"]).queries
     seconds = [Estimate(4.0, 1.0), Estimate(2.0, 1.0)]
-    (found,) = kinds_of(queries, "t", scored(0.5, 1.0), scored(0.1, 0.3, files=20), seconds)
+    (found,) = kinds_of(queries, "t", scored(0.5, 1.0), scored(0.1, 0.3, files=20), seconds, [("top-k",)] * 2)
     assert (found.rows_now, found.files_now, found.seconds_now) == (0.75, 7.5, 3.0)
+    assert found.means == ("top-k",)
     assert (found.rows_then, found.files_then, found.seconds_then) == (pytest.approx(0.2), 4.0, 1.0)
 
 
@@ -66,3 +69,17 @@ def test_seconds_decide_where_they_are_known() -> None:
 def test_groups_come_in_order_and_none_is_empty() -> None:
     slower, gains = kind(0.1, 0.3), kind(0.3, 0.1)
     assert list(in_groups([slower, gains]).items()) == [("gains", [gains]), ("slower", [slower])]
+
+
+def test_a_layout_is_refused_for_its_worst_kind() -> None:
+    kinds = [kind(1.0, 0.1), kind(1.0, 1.0, (1.0, 1.2)), kind(0.1, 0.15)]
+    assert why_refused(kinds, 0.6) is None
+    assert why_refused([], 0.0) is None
+    assert why_refused(kinds, 0.3) == "slower than allowed: x = 1: 10.0% -> 15.0% rows read, 1.0 -> 1.0 files"
+    assert "(and 1 more)" in (why_refused(kinds, 0.1) or "")
+
+
+@pytest.mark.parametrize("share", [-0.1, float("nan")])
+def test_what_may_be_allowed(share: float) -> None:
+    with pytest.raises(LayoutError, match="allow_slower"):
+        LearnOptions(allow_slower=share)

@@ -29,6 +29,10 @@ BlockBytesOption = Annotated[
     str | None, typer.Option(help="About the size of a block; else 64MB, or less where that is faster.")
 ]
 
+AllowSlowerOption = Annotated[
+    float, typer.Option(metavar="SHARE", help="How much slower than now a kind of query may become.")
+]
+
 
 def with_flags(command: Callable[..., None]) -> Callable[..., None]:
     """Let the fields of a command's flag classes be options of the command, which gets them as objects."""
@@ -72,6 +76,7 @@ class LearnFlags:
         typer.Option("--exact/--from-sample", help="Count cells in all rows, or in the sample; else in a million."),
     ] = None
     effort: Annotated[str, typer.Option(help="How long to learn: quick, normal, or thorough.")] = "normal"
+    allow_slower: AllowSlowerOption = 0.1
     key: Annotated[
         Texts, typer.Option(metavar="A.X=B.Y", help="A foreign key, for mto and pando; else they are found.")
     ] = None
@@ -92,6 +97,7 @@ class LearnFlags:
             self._recurrence(),
             self.exact,
             cast("Effort", self.effort),
+            self.allow_slower,
         )
 
     def _recurrence(self) -> Recurrence:
@@ -124,6 +130,7 @@ class AdviseFlags:
     budget: Annotated[float, typer.Option(help="Seconds for learning.")] = 120.0
     block_rows: BlockRowsOption = None
     block_bytes: BlockBytesOption = None
+    allow_slower: AllowSlowerOption = 0.1
 
     def designs(self) -> list[list[str]]:
         return [[name.strip() for name in design.split(",")] for design in self.columns or ()]
@@ -131,7 +138,7 @@ class AdviseFlags:
     def options(self) -> LearnOptions:
         from hedgerow.pipeline.learn_options import LearnOptions
 
-        return LearnOptions(self.block_rows, self.block_bytes)
+        return LearnOptions(self.block_rows, self.block_bytes, allow_slower=self.allow_slower)
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ def _answer_learned(learned: Learned, out: Path, output: Output) -> None:
     """Print the facts of one table's layout."""
     origin, kind, count = learned.provenance, learned.layout.kind, len(learned.predicates)
     document = {"layout": str(out), "kind": kind, "table": learned.table, "blocks": learned.blocks, "queries": count}
-    document |= {"sort_by": learned.sort_by, **learned.seconds()}
+    document |= {"sort_by": learned.sort_by, **learned.seconds(), "kinds": [kind.to_dict() for kind in learned.kinds]}
     output.answer(
         {**document, **origin, "warnings": list(learned.warnings)},
         {
@@ -87,6 +87,7 @@ def _answer_learned(learned: Learned, out: Path, output: Output) -> None:
             "reasons": "\n".join(origin.get("reasons", ())) or None,
             "rows read": paired_share(origin.get("given")),
             "seconds": None if learned.estimate is None else str(learned.estimate),
+            "slower": "\n".join(map(str, learned.slower)) or None,
         },
     )
 
@@ -94,14 +95,20 @@ def _answer_learned(learned: Learned, out: Path, output: Output) -> None:
 def _answer_tables(layouts: LearnedTables, out: Path, output: Output) -> None:
     """Print the facts of several tables' layouts."""
     tables = {
-        name: {"kind": learned.layout.kind, "blocks": learned.blocks, "queries": len(learned.predicates)}
+        name: {
+            "kind": learned.layout.kind,
+            "blocks": learned.blocks,
+            "queries": len(learned.predicates),
+            "kinds": [kind.to_dict() for kind in learned.kinds],
+        }
         for name, learned in layouts.items()
     }
+    slower = [f"{name}: {kind}" for name, learned in layouts.items() for kind in learned.slower]
     keys = list(map(str, layouts.references))
     blocks = {name: f"{table['blocks']:,} block{'' if table['blocks'] == 1 else 's'}" for name, table in tables.items()}
     output.answer(
         {"layout": str(out), "tables": tables, "keys": keys},
-        {"layout": str(out), **blocks, "keys": "\n".join(keys) or None},
+        {"layout": str(out), **blocks, "keys": "\n".join(keys) or None, "slower": "\n".join(slower) or None},
     )
 
 

@@ -31,9 +31,9 @@ def show_advice(advice: Advice, output: Output) -> None:
         rows.append(["rows that match", share(advice.bound), "", "", "", "no layout reads less"])
     numbers = [(title, True) for title in ("rows read", "blocks", "s a query", "learned in")]
     output.table([("layout", False), *numbers, ("", False)], rows)
-    titles = [("queries", True), *((figure, True) for figure in FIGURES)]
+    titles = [("queries", True), *((figure, True) for figure in FIGURES), ("by", False)]
     for change, kinds in in_groups(advice.kinds).items():
-        rows = [[_short(kind.text), f"{kind.queries:,}", *kind.figures()] for kind in kinds]
+        rows = [[_short(kind.text), f"{kind.queries:,}", *kind.figures(), ", ".join(kind.means)] for kind in kinds]
         output.table([(f"{change} with {advice.proposals[0].name}", False), *titles], rows)
     output.answer({}, {"advice": advice.sentence, "rests on": "\n".join(advice.rests_on)})
 
@@ -73,7 +73,7 @@ def _row(proposal: Proposal) -> list[str]:
         return [proposal.name, "", "", "", "", proposal.why_not or ""]
     seconds = None if proposal.estimate is None else proposal.estimate.then
     facts = [share(score.rows_read), f"{score.blocks:,}", _seconds(seconds), f"{learned.fit_seconds:,.0f} s"]
-    return [proposal.name, *facts, ""]
+    return [proposal.name, *facts, proposal.why_not or ""]
 
 
 def _short(text: str) -> str:

@@ -15,6 +15,7 @@ from hedgerow.pilot.choose import choose
 from hedgerow.pilot.decision import Decision
 from hedgerow.pilot.look import NOT_MEASURED, Look, nothing
 from hedgerow.pipeline.learn import learn_layout
+from hedgerow.pipeline.query_kinds import why_refused
 
 _WAITING = "the files that a rewrite would pay for were rewritten lately"
 
@@ -39,6 +40,10 @@ def decide(look: Look, begun: float) -> tuple[Decision, Look | None]:
         candidate = _narrow(candidate)
     if candidate is None:
         return nothing(begun, NOT_MEASURED), None
+    kinds = () if candidate.learned is None else candidate.learned.kinds
+    refused = why_refused(kinds, look.request.options.allow_slower)
+    if refused is not None:  # no row may be moved, but new statistics may pay
+        movable, waiting = np.zeros_like(movable), (*waiting, f"the layout makes queries {refused}")
     chosen = candidate.chosen if movable.any() else movable
     left, items = candidate.seconds_left, candidate.items
     figures = look.figures(chosen, items, left)

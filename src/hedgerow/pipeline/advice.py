@@ -39,7 +39,7 @@ class Advice:
     def best(self) -> Proposal | None:
         """The proposal to take; None: leave the table as it is."""
         first = self.proposals[0]
-        if first.score is None:
+        if first.score is None or first.why_not is not None:
             return None
         if first.estimate is not None:
             return first if first.estimate.pays else None
@@ -85,6 +85,8 @@ class Advice:
         if best is None:
             if self.is_small:
                 return "leave it as it is: Spark reads so small a table in no time"
+            if first.why_not is not None:
+                return f"leave it as it is, or allow slower queries: {first.name} makes queries {first.why_not}"
             slower = first.estimate is not None and first.estimate.then > first.estimate.now
             return f"leave it as it is: {first.name} is the best, and {'is slower' if slower else 'saves too little'}"
         if self.rewrite_seconds is None:

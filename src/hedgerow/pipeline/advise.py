@@ -70,7 +70,7 @@ def advise(
     table_problem = TableProblem.of(opened, queries, options, columns, in_memory=True, finer=speed is not None)
     table_problem = in_best_blocks(table_problem, NamedLearner(DEFAULT), speed)
     with step(spark, "looking at the files"):
-        now = reads_now(opened, table_problem.asked)
+        now = reads_now(opened, table_problem.asked, table_problem.queries)
     ranked = proposals(table_problem, tried, now, speed, budget)
     best = ranked[0]
     rewrite, cost_basis = _rewrite_seconds(spark, source, opened, best, speed)
@@ -92,6 +92,7 @@ def _basis(table_problem: TableProblem, fitting: int, cost_basis: str | None) ->
 
     `fitting`: the number of queries that fit the table. `cost_basis`: None if no seconds were measured."""
     yield f"rows: {len(table_problem.drawn):,} of {table_problem.source.rows:,}, drawn at random"
+    yield "as it is: without what an index, partitions, Delta's log and Parquet's footers skip"
     queries = table_problem.queries
     if len(queries) < fitting:
         yield f"queries: {len(queries):,} of {fitting:,}, drawn by weight"

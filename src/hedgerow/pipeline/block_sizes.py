@@ -13,10 +13,10 @@ from dataclasses import replace
 
 from hedgerow.core.learning.problem import Learner, Problem
 from hedgerow.core.learning.row_order import best_order, some_queries
-from hedgerow.core.learning.seconds import Speed
+from hedgerow.core.learning.seconds import Speed, estimate
 from hedgerow.core.workload.queries import Query, Scan, shape
 from hedgerow.core.workload.score import Score
-from hedgerow.pipeline.estimate_seconds import seconds_in
+from hedgerow.pipeline.estimate_seconds import sampled_score
 from hedgerow.pipeline.learner_names import AUTO, DEFAULT, NamedLearner
 from hedgerow.pipeline.table_problem import TableProblem
 from hedgerow.spark.start.progress import step
@@ -70,6 +70,8 @@ def _draft(table_problem: TableProblem) -> tuple[Problem, list[Query]]:
 def _seconds(source: Source, draft: Problem, queries: Sequence[Query], learner: Learner, speed: Speed) -> float:
     """Return the mean seconds of the draft's queries; infinity if they cannot be estimated."""
     layout = learner.fit(draft)
+    score = sampled_score(source, queries, layout, best_order(layout, draft), draft.sample)
+    if score is None:
+        return float("inf")
     now = Score.of_everything(queries, len(source.files))  # only the seconds in the layout are compared
-    seconds = seconds_in(source, queries, layout, best_order(layout, draft), draft.sample, speed, now)
-    return float("inf") if seconds is None else seconds.then
+    return estimate(score, [query.weight for query in queries], speed, now, source.size).then

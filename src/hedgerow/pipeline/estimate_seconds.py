@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from hedgerow.core.arrays import Ints
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
@@ -22,45 +23,42 @@ SMALL_TABLE_BYTES = 16 << 20  # Spark reads so few bytes as fast as any part of 
 _MAX_ROWS = 200_000
 
 
-def seconds_in(
-    source: Source,
-    queries: Sequence[Query],
-    layout: Layout,
-    sort_by: str | None,
-    sample: Sample,
-    speed: Speed,
-    now: Score | None = None,
-) -> Estimate | None:
-    """Return the estimate for a layout of the sample; None if no query filters on its features, as with `random`."""
+def sampled_score(
+    source: Source, queries: Sequence[Query], layout: Layout, sort_by: str | None, sample: Sample
+) -> Score | None:
+    """Return the score of a layout of the sample; None if no query filters on its features, as with `random`."""
     few = sample.part(_MAX_ROWS)
     try:
-        score = with_runs(score_layout(layout, few, queries, source.name), layout, sort_by, few, queries, source.name)
+        return with_runs(score_layout(layout, few, queries, source.name), layout, sort_by, few, queries, source.name)
     except LayoutError:
         return None
-    return seconds_of(source, queries, score, speed, now)
 
 
 def with_runs(
-    score: Score, layout: Layout, sort_by: str | None, sample: Sample, queries: Sequence[Query], table: str
+    score: Score,
+    layout: Layout,
+    sort_by: str | None,
+    sample: Sample,
+    queries: Sequence[Query],
+    table: str,
+    files: Ints | None = None,
 ) -> Score:
-    """Return the score with the bytes that are read of the opened files after Parquet skipped parts of them."""
+    """Return the score with the bytes that are read of the opened files after Parquet skipped parts of them.
+
+    `files`: the file of each row of the sample, if that is not its block."""
     if isinstance(layout, OverlapLayout):
         return score
-    runs = score_index(runs_in(layout, sample, sort_by), sample, queries, table).queries
+    runs = score_index(runs_in(layout, sample, sort_by, files), sample, queries, table).queries
     left = [min(q.bytes_read, run.bytes_read) for q, run in zip(score.queries, runs, strict=True)]
     return replace(score, queries=tuple(replace(q, bytes_left=b) for q, b in zip(score.queries, left, strict=True)))
 
 
-def seconds_of(
-    source: Source, queries: Sequence[Query], score: Score, speed: Speed | None = None, now: Score | None = None
-) -> Estimate | None:
-    """Return the estimate for a score of these queries; None if they cannot be timed, or the table is small.
-
-    `now`: the score of the table as it is; by default it is computed."""
-    speed = speed or speed_of(source, queries)
+def seconds_of(source: Source, queries: Sequence[Query], score: Score) -> Estimate | None:
+    """Return the estimate for a score of these queries; None if they cannot be timed, or the table is small."""
+    speed = speed_of(source, queries)
     if speed is None:
         return None
-    return estimate(score, [q.weight for q in queries], speed, now or reads_now(source, queries), source.size)
+    return estimate(score, [q.weight for q in queries], speed, reads_now(source, queries, queries), source.size)
 
 
 def speed_of(source: Source, queries: Sequence[Query]) -> Speed | None:

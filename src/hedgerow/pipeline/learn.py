@@ -10,13 +10,15 @@ from hedgerow.core.errors import LayoutError, advise, warn
 from hedgerow.core.learning.seconds import Speed
 from hedgerow.core.workload.queries import Query, Workload
 from hedgerow.pipeline.block_sizes import in_best_blocks
-from hedgerow.pipeline.estimate_seconds import SMALL_TABLE_BYTES, is_small, seconds_in, speed_of
+from hedgerow.pipeline.estimate_seconds import SMALL_TABLE_BYTES, is_small, sampled_score, speed_of
 from hedgerow.pipeline.inputs import opened_with_queries
 from hedgerow.pipeline.learn_options import LearnOptions
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.learner_names import AUTO, DEFAULT, NamedLearner, wrong_params
 from hedgerow.pipeline.open import open_table
+from hedgerow.pipeline.outlook import with_outlook
 from hedgerow.pipeline.proposals import best_of_all
+from hedgerow.pipeline.reads_now import reads_now
 from hedgerow.pipeline.table_problem import TableProblem
 from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.start.progress import step
@@ -82,17 +84,34 @@ def learn_layout(
             speed = speed_of(source, queries)
     table_problem = in_best_blocks(table_problem, learner, speed)
     learned = fit(table_problem, learner, given)
-    if speed is None:
-        if is_small(source):
-            mb = SMALL_TABLE_BYTES >> 20
-            advise(f"little is to be gained: {source.name} has less than {mb} MB, which Spark reads in no time")
+    if speed is None and is_small(source):
+        mb = SMALL_TABLE_BYTES >> 20
+        advise(f"little is to be gained: {source.name} has less than {mb} MB, which Spark reads in no time")
         return learned
-    with step(spark, "estimating seconds"):
+    learned = with_sampled_outlook(table_problem, learned, speed)
+    if learned.estimate is not None and not learned.estimate.pays:
+        advise(f"little is to be gained: {learned.estimate}")
+    if not given:  # else slower queries read another copy
+        warn_of_slower(learned)
+    return learned
+
+
+def with_sampled_outlook(table_problem: TableProblem, learned: Learned, speed: Speed | None) -> Learned:
+    """Return the layout with what it means for the queries, by the sample."""
+    source = table_problem.source
+    with step(source.frame.sparkSession, "estimating what queries gain"):
         unseen, sample = table_problem.unseen(table_problem.problem.sample.noting(table_problem.noted))
-        estimate = seconds_in(source, unseen, learned.layout, learned.sort_by, sample, speed)
-    if estimate is not None and not estimate.pays:
-        advise(f"little is to be gained: {estimate}")
-    return replace(learned, estimate=estimate)
+        then = sampled_score(source, unseen, learned.layout, learned.sort_by, sample)
+        if then is None:
+            return learned
+        now = reads_now(source, table_problem.asked, table_problem.queries)
+        learned = with_outlook(table_problem, learned, now, then, speed)
+    return learned
+
+
+def warn_of_slower(learned: Learned) -> None:
+    slower = list(map(str, learned.slower))
+    warn(f"{len(slower)} kinds of queries would be slower in this layout of {learned.table}", slower)
 
 
 def pose(

@@ -40,6 +40,9 @@ class LearnOptions:
             two to three times as long.
         lookup_share: as in `WriteOptions`. Look-ups of ids that a filter will serve hardly count, because cuts for them
             would divide the rows to the harm of other queries. 0: they count like all queries.
+        allow_slower: no kind of query may become slower than it is by more than this share of its time. `advise`, the
+            learner "auto" and the autopilot take no layout that breaks this; `learn` warns of it. Where seconds are not
+            measured, the rows that a query reads count.
     """
 
     block_rows: int | None = None
@@ -51,6 +54,11 @@ class LearnOptions:
     exact: bool | None = None
     effort: Effort = "normal"
     lookup_share: float = 0.01
+    allow_slower: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not self.allow_slower >= 0:
+            raise LayoutError(f"allow_slower has to be a share of at least 0, not {self.allow_slower!r}")
 
     def least_rows(self, source: Source) -> int:
         """Return the minimum rows of a block; the largest number, if several are to be tried."""

@@ -12,9 +12,10 @@ from hedgerow.core.errors import LayoutError
 from hedgerow.core.predicates.nodes import TRUE
 from hedgerow.core.workload.queries import Query, Workload
 from hedgerow.core.workload.references import MAX_STEPS, Joined, Reference
+from hedgerow.pipeline.estimate_seconds import is_small
 from hedgerow.pipeline.foreign_keys import Keys, check_keys, find_keys, referred_column
 from hedgerow.pipeline.inputs import bound_to, opened_tables
-from hedgerow.pipeline.learn import fit, learn_layout, pose
+from hedgerow.pipeline.learn import fit, learn_layout, pose, warn_of_slower, with_sampled_outlook
 from hedgerow.pipeline.learn_options import LearnOptions
 from hedgerow.pipeline.learned_tables import LearnedTables, in_one_block
 from hedgerow.pipeline.learner_names import OF_SEVERAL_TABLES, NamedLearner
@@ -73,7 +74,12 @@ def learn_tables(
             by_key = NamedLearner("range", {"columns": referred_column(source, references)})
             layouts[name] = learn_layout(source, queries, by_key, options)
         else:
-            layouts[name] = fit(pose(source, queries, named_learner, options, joins), named_learner)
+            table_problem = pose(source, queries, named_learner, options, joins)
+            learned = fit(table_problem, named_learner)
+            if not is_small(source):
+                learned = with_sampled_outlook(table_problem, learned, None)
+                warn_of_slower(learned)
+            layouts[name] = learned
     return LearnedTables(layouts, references)
 
 

@@ -17,6 +17,7 @@ from hedgerow.core.predicates.nodes import Column, Predicate
 from hedgerow.core.predicates.predicate_json import decode_predicate, encode
 from hedgerow.core.text_file import write_text
 from hedgerow.core.workload.references import Joined, Reference
+from hedgerow.pipeline.query_kinds import QueryKind
 
 LEARNED_FORMAT = 1
 
@@ -36,10 +37,16 @@ class Learned:
     summed: tuple[Column, ...] = ()  # the columns whose sums the index should hold
     fit_seconds: float | None = None  # the learner's own time, without Spark's passes; not saved
     estimate: Estimate | None = None  # of the queries' seconds, as measured here; not saved
+    kinds: tuple[QueryKind, ...] = ()  # the kinds of queries, with their gains and losses; not saved
 
     @property
     def blocks(self) -> int:
         return self.layout.blocks
+
+    @property
+    def slower(self) -> tuple[QueryKind, ...]:
+        """The kinds of queries that would be slower than in the table as it is."""
+        return tuple(kind for kind in self.kinds if kind.change == "slower")
 
     def seconds(self) -> dict[str, float | None]:
         """Return a query's estimated seconds in the layout and in the table as it is, named as in a score."""

@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
 from hedgerow.core.errors import HedgerowError, LayoutError
-from hedgerow.core.index.block_index import BlockIndex
-from hedgerow.core.layouts.overlap import OverlapLayout
-from hedgerow.core.learning.block_counter import RowCounter
-from hedgerow.core.learning.score_layout import score_index
-from hedgerow.core.learning.seconds import Estimate, Speed, estimate, estimates
-from hedgerow.core.learning.word_search import with_searches
-from hedgerow.core.predicates.nodes import Predicate
-from hedgerow.core.pruning.row_batch import Rows
+from hedgerow.core.learning.seconds import Estimate, Speed
 from hedgerow.core.workload.score import Score
-from hedgerow.pipeline.estimate_seconds import with_runs
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.learner_names import NamedLearner
-from hedgerow.pipeline.query_kinds import QueryKind, kinds_of
+from hedgerow.pipeline.outlook import with_outlook
+from hedgerow.pipeline.query_kinds import QueryKind, why_refused
 from hedgerow.pipeline.reads_now import reads_now
+from hedgerow.pipeline.simulate_apply import simulate_apply
 from hedgerow.pipeline.table_problem import TableProblem
 from hedgerow.spark.start.progress import step
-from hedgerow.tables.items_to_index import MAX_DESCRIBED_ITEMS, items_to_index
 
 # Those that win most often first, then the quick ones. `random` is for tests, and `mto` is a qdtree of one table.
 ADVISED = ("qdtree", "range", "zorder", "hilbert", "bottom_up", "sop_zorder", "zorder_learned", "pando", "woodblock")
@@ -36,13 +28,12 @@ _NEAR_THE_BOUND = 1.02  # times the rows that match: no further learner is tried
 
 @dataclass(frozen=True)
 class Proposal:
-    """A learner's layout of the table, with its score and the kinds of queries; or the reason why there is none."""
+    """A learner's layout of the table, with its score. `why_not`: why there is none, or why it is not to be taken."""
 
     name: str
     learned: Learned | None = None
     score: Score | None = None
     estimate: Estimate | None = None
-    kinds: tuple[QueryKind, ...] = ()
     why_not: str | None = None
 
     @property
@@ -53,9 +44,13 @@ class Proposal:
         return self.score.rows_read if self.estimate is None else self.estimate.then
 
     @property
+    def kinds(self) -> tuple[QueryKind, ...]:
+        return () if self.learned is None else self.learned.kinds
+
+    @property
     def slower(self) -> tuple[QueryKind, ...]:
         """The kinds of queries that would be slower than now."""
-        return tuple(kind for kind in self.kinds if kind.change == "slower")
+        return () if self.learned is None else self.learned.slower
 
     def figures(self) -> tuple[str | None, str | None, str | None]:
         """Return the share of rows read, the blocks, and the seconds of a query, as text."""
@@ -80,8 +75,10 @@ class Proposal:
 
     def __str__(self) -> str:
         read, blocks, seconds = self.figures()
+        if self.score is None:
+            return f"{self.name}: {self.why_not}"
         figures = f"{read} of the rows, {blocks} blocks" + ("" if seconds is None else f", {seconds} s a query")
-        return f"{self.name}: {self.why_not or figures}"
+        return f"{self.name}: {figures}" + ("" if self.why_not is None else f"; {self.why_not}")
 
 
 def learners_to_try(names: Iterable[str], designs: Iterable[Iterable[str]] = ()) -> list[NamedLearner]:
@@ -104,7 +101,9 @@ def proposals(
     speed: Speed | None = None,
     budget: float = BUDGET,
 ) -> list[Proposal]:
-    """Return the proposals of the learners for a problem in memory, the best first; LayoutError if none has a layout.
+    """Return the proposals of the learners for a problem in memory; LayoutError if none has a layout.
+
+    The best comes first; those that make a kind of query slower than is allowed come after all others.
 
     Args:
         now: the score of the queries in the table as it is.
@@ -113,14 +112,14 @@ def proposals(
     tried = list(_proposals(table_problem, learners, now, speed, budget))
     if all(proposal.learned is None for proposal in tried):
         raise LayoutError(tried[0].why_not or "")
-    return sorted(tried, key=lambda proposal: proposal.cost)
+    return sorted(tried, key=lambda proposal: (proposal.why_not is not None, proposal.cost))
 
 
 def _proposals(
     table_problem: TableProblem, learners: Iterable[NamedLearner], now: Score, speed: Speed | None, budget: float
 ) -> Iterator[Proposal]:
     begun, source = perf_counter(), table_problem.source
-    weights, least = [query.weight for query in table_problem.queries], float("inf")
+    least = float("inf")
     for i, learner in enumerate(learners):
         left = budget - (perf_counter() - begun)
         if i and left <= 0:
@@ -132,43 +131,20 @@ def _proposals(
         try:
             with step(source.frame.sparkSession, f"learning ({learner.title})"):
                 learned = table_problem.learned(learner.limited_to(max(1.0, min(left, _SEARCH * budget))))
-                score = score_in_memory(table_problem, learned)
+                score, lookups = simulate_apply(table_problem, learned)
         except HedgerowError as error:
             yield Proposal(learner.title, why_not=str(error))
             continue
-        seconds = None if speed is None else estimate(score, weights, speed, now, source.size)
-        each = None if speed is None else estimates(score, speed, now, source.size)
-        kinds = kinds_of(table_problem.asked, source.name, now, score, each)
-        if score.selectivity:
+        learned = with_outlook(table_problem, learned, now, score, speed, lookups)
+        refused = why_refused(learned.kinds, table_problem.options.allow_slower)
+        if refused is None and score.selectivity:
             least = min(least, score.rows_read / score.selectivity)
-        yield Proposal(learner.title, replace(learned, estimate=seconds), score, seconds, kinds)
+        yield Proposal(learner.title, learned, score, learned.estimate, refused)
 
 
 def best_of_all(table_problem: TableProblem) -> Learned:
     """Return the layout of the learner that reads least."""
-    now = reads_now(table_problem.source, table_problem.asked)
+    now = reads_now(table_problem.source, table_problem.asked, table_problem.queries)
     best = proposals(table_problem, learners_to_try(ADVISED), now)[0].learned
     assert best is not None
     return best
-
-
-def score_in_memory(table_problem: TableProblem, learned: Learned) -> Score:
-    """Return the cost of the queries if the index held what `apply` writes about the rows in memory."""
-    layout, drawn, counter = learned.layout, table_problem.drawn, table_problem.counter
-    queries, name = table_problem.queries, table_problem.source.name
-    assert isinstance(counter, RowCounter)
-    if isinstance(layout, OverlapLayout):
-        return score_index(layout.index(drawn.rows), drawn, queries, name)
-    rows = with_searches(counter.rows, layout.features)
-    columns, truths = {}, {}
-    for item in items_to_index(layout, learned.predicates, learned.noted, learned.joined, MAX_DESCRIBED_ITEMS):
-        if isinstance(item, Predicate):
-            with suppress(LayoutError):
-                truths[item] = rows.evaluate(item)
-        elif item in rows.columns:
-            columns[item] = rows.ranked.get(item, rows.columns[item])
-    described = replace(counter, rows=Rows(columns, truths))
-    score = score_index(BlockIndex(described.count(layout)), drawn, queries, name)
-    outcomes = {p: bits[: counter.counted] for p, bits in rows.truths.items()}
-    drawn = replace(drawn, rows=drawn.rows.with_truths(outcomes))
-    return with_runs(score, layout, learned.sort_by, drawn, queries, name)

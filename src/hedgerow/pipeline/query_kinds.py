@@ -1,4 +1,4 @@
-"""The kinds of queries of a table, each with what it reads and takes in the table as it is, and in a layout."""
+"""The kinds of queries of a table: rows, files and seconds of a query, in the table as it is and in a layout."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from hedgerow.core.learning.seconds import Estimate
 from hedgerow.core.workload.queries import Query
-from hedgerow.core.workload.score import QueryScore, Score
+from hedgerow.core.workload.score import Means, QueryScore, Score
 from hedgerow.sql.query_outline import outline_of
 
 Change = Literal["gains", "same", "slower"]
@@ -27,6 +27,7 @@ class QueryKind:
         rows_now, rows_then: the share of the table's rows in what a query reads.
         files_now, files_then: the number of files that a query opens.
         seconds_now, seconds_then: None if they cannot be measured.
+        means: the ways in which a query of this kind may read less.
     """
 
     text: str
@@ -37,6 +38,7 @@ class QueryKind:
     files_then: float
     seconds_now: float | None = None
     seconds_then: float | None = None
+    means: tuple[Means, ...] = ()
 
     @property
     def slower_by(self) -> float:
@@ -67,6 +69,16 @@ class QueryKind:
         return {**asdict(self), "change": self.change}
 
 
+def why_refused(kinds: Sequence[QueryKind], allow_slower: float) -> str | None:
+    """Return why a layout is refused that makes a kind of query slower than is allowed; None if none is."""
+    worst = max(kinds, key=lambda kind: kind.slower_by, default=None)
+    if worst is None or worst.slower_by <= allow_slower:
+        return None
+    count = sum(kind.slower_by > allow_slower for kind in kinds)
+    others = f" (and {count - 1} more)" if count > 1 else ""
+    return f"slower than allowed{others}: {worst}"
+
+
 def in_groups(kinds: Iterable[QueryKind]) -> dict[Change, list[QueryKind]]:
     """Return the kinds that gain, those that stay the same, and those that lose; groups without kinds are left out."""
     groups = {change: [kind for kind in kinds if kind.change == change] for change in CHANGES}
@@ -74,9 +86,14 @@ def in_groups(kinds: Iterable[QueryKind]) -> dict[Change, list[QueryKind]]:
 
 
 def kinds_of(
-    queries: Sequence[Query], table: str, now: Score, then: Score, seconds: Sequence[Estimate] | None
+    queries: Sequence[Query],
+    table: str,
+    now: Score,
+    then: Score,
+    seconds: Sequence[Estimate] | None,
+    means: Sequence[tuple[Means, ...]],
 ) -> tuple[QueryKind, ...]:
-    """Return the kinds of the queries, those that gain most in all first, and those that lose most last."""
+    """Return the kinds of the queries: the largest gain of all queries of a kind first, the largest loss last."""
     groups: dict[str, list[int]] = {}
     outlines = [outline_of(query, table) for query in queries]
     for i, outline in enumerate(outlines):
@@ -94,6 +111,7 @@ def kinds_of(
             _files(after, then.blocks),
             None if timed is None else fmean(e.now for e in timed),
             None if timed is None else fmean(e.then for e in timed),
+            means[places[0]],
         )
 
     return tuple(sorted(map(kind, groups.values()), key=_gain))

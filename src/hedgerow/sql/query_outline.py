@@ -11,10 +11,9 @@ from sqlglot.errors import SqlglotError
 from hedgerow.core.predicates.nodes import TRUE
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
-from hedgerow.core.workload.queries import Query, Top, shape
+from hedgerow.core.workload.queries import Query, shape
+from hedgerow.core.workload.wanted_rows import Aggregates, AnyRows, Top, WantedRows
 from hedgerow.sql.to_sql import to_sql
-
-_ANSWERED = (exp.Count, exp.Min, exp.Max, exp.Sum)  # the aggregates that an index may answer
 
 
 @dataclass(frozen=True)
@@ -23,14 +22,12 @@ class Outline:
 
     Args:
         text: the condition, with its literals, and what the query takes of the rows that match.
-        aggregates: such as "count(*)", if the result has nothing else; an index may answer these.
-        top: the first rows, if the query needs no others.
+        wanted: the same as the query's scan says it; None: all of these rows.
     """
 
     kind: str
     text: str
-    aggregates: tuple[str, ...]
-    top: Top | None
+    wanted: WantedRows | None
 
 
 def outline_of(query: Query, table: str) -> Outline:
@@ -46,37 +43,38 @@ def outline_of(query: Query, table: str) -> Outline:
     >>> outlined("SELECT * FROM t"), outlined("SELECT * FROM t WHERE x < rand()")
     ('all rows', 'all rows (WHERE x < RAND())')
     """
-    p = query.predicate(table)
-    scans = [scan for scan in query.scans if scan.table.lower() == table.lower()]
-    top = scans[0].top if len(scans) == 1 else None
-    node = _parsed(query)
-    aggregates = _aggregates(node) if len(query.scans) == 1 else ()
-    first = "" if top is None else f"ORDER BY {term_text(top.column)}{' DESC' if top.descending else ''}"
-    kind = " ".join(filter(None, (", ".join(aggregates), shape(p), first)))
-    condition, limit = "" if p == TRUE else predicate_text(normalise(p)), "" if top is None else f"LIMIT {top.rows}"
-    if aggregates and condition:
+    p, wanted = query.predicate(table), query.wanted(table)
+    begin, end, limit = _texts(wanted)
+    condition = "" if p == TRUE else predicate_text(normalise(p))
+    if begin and condition:
         condition = f"WHERE {condition}"
-    text = " ".join(filter(None, (", ".join(aggregates), condition, first, limit)))
-    if not condition and (unused := node and node.find(exp.Where)):
+    kind = " ".join(filter(None, (begin, shape(p), end)))
+    text = " ".join(filter(None, (begin, condition, end, limit)))
+    if not condition and (unused := _where(query)):
         text = f"{text or 'all rows'} ({to_sql(unused)})"
         kind = f"{kind} {to_sql(unused.transform(_without_literal))}"
-    return Outline(kind, text or "all rows", aggregates, top)
+    return Outline(kind, text or "all rows", wanted)
 
 
-def _parsed(query: Query) -> exp.Expr | None:
+def _texts(wanted: WantedRows | None) -> tuple[str, str, str]:
+    """Return the text of what a query takes: what stands before the condition, after it, and the number of rows."""
+    match wanted:
+        case Top(column, descending, rows):
+            return "", f"ORDER BY {term_text(column)}{' DESC' if descending else ''}", f"LIMIT {rows}"
+        case AnyRows(rows):
+            return "", "LIMIT", str(rows)
+        case Aggregates(values, groups):
+            listed = ", ".join(f"{name}({'*' if of is None else term_text(of)})" for name, of in values)
+            by = ", ".join(map(term_text, groups))
+            return listed or f"the values of {by}", f"GROUP BY {by}" if listed and by else "", ""
+    return "", "", ""
+
+
+def _where(query: Query) -> exp.Expr | None:
     try:
-        return sqlglot.parse_one(query.text, read=query.dialect) if query.text else None
+        return sqlglot.parse_one(query.text, read=query.dialect).find(exp.Where) if query.text else None
     except (SqlglotError, RecursionError):
         return None
-
-
-def _aggregates(node: exp.Expr | None) -> tuple[str, ...]:
-    """Return the aggregates of a query whose result is one row of them; else nothing."""
-    if not isinstance(node, exp.Select) or any(node.args.get(part) for part in ("group", "having", "distinct")):
-        return ()
-    results = [result.unalias() for result in node.expressions]
-    plain = all(isinstance(r, _ANSWERED) and isinstance(r.this, exp.Column | exp.Star) for r in results)
-    return tuple(f"{r.key}({to_sql(r.this)})" for r in results) if plain else ()
 
 
 def _without_literal(node: exp.Expr) -> exp.Expr:

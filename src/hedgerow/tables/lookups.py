@@ -5,7 +5,7 @@ WHERE event_id = '7f3a...'    the bounds of every file let it pass; the filters 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ import numpy as np
 
 from hedgerow.core.arrays import Bits, Bools, Ints
 from hedgerow.core.errors import HedgerowError, advise
-from hedgerow.core.predicates.nodes import And, Column, Compare, In, Predicate
+from hedgerow.core.predicates.nodes import And, Column, Compare, In, Literal, Predicate
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.types import OTHER, Type
@@ -106,23 +106,31 @@ def files_let_pass(
     Outcomes of noted conditions are left out: they are known for the values of these conditions only.
     """
     passed, stats = dict[Column, list[int]](), replace(stats, conditions={})
+    for column, literals in looked_up(predicates):
+        type_ = schema.get(term_text(column), Type(OTHER))
+        if term_text(column) not in stats.terms or not is_hashable(type_):
+            continue  # without a term, the value may depend on the session: a timestamp in the name of a folder
+        counts = passed.setdefault(column, [])
+        for literal in literals[: _MAX_TRIED - len(counts)]:
+            if literal.kind == type_.kind:
+                counts.append(int(may_match(Compare(column, "=", literal), stats).sum()))
+    return {column: counts for column, counts in passed.items() if counts}
+
+
+def looked_up(predicates: Iterable[Predicate]) -> Iterator[tuple[Column, Sequence[Literal]]]:
+    """Yield each column that a condition looks up, with the values."""
     for p in map(normalise, predicates):
         for part in p.children if isinstance(p, And) else (p,):
             match part:
                 case Compare(Column() as column, "=", literal):
-                    literals = [literal]
-                case In(Column() as column, listed):
-                    literals = list(listed)
-                case _:
-                    continue
-            type_ = schema.get(term_text(column), Type(OTHER))
-            if term_text(column) not in stats.terms or not is_hashable(type_):
-                continue  # without a term, the value may depend on the session: a timestamp in the name of a folder
-            counts = passed.setdefault(column, [])
-            for literal in literals[: _MAX_TRIED - len(counts)]:
-                if literal.kind == type_.kind:
-                    counts.append(int(may_match(Compare(column, "=", literal), stats).sum()))
-    return {column: counts for column, counts in passed.items() if counts}
+                    yield column, [literal]
+                case In(Column() as column, literals):
+                    yield column, literals
+
+
+def pays_to_filter(passed: Sequence[int]) -> bool:
+    """True if a filter may save files: without it, a value passes in two or more."""
+    return float(np.mean(passed)) >= 2
 
 
 def same_columns(lookups: Iterable[Lookup]) -> dict[Column, Sequence[int]]:
@@ -143,7 +151,7 @@ def build_lookups(
     `wanted`: see `files_let_pass`; a column without numbers gets a filter whatever it gains."""
     left, lookups = share * float(files.sizes.sum()), list[Lookup]()
     is_too_small = left < LEAST_BYTES and any(wanted.values())  # later files of a table with filters get them too
-    names = {c: term_text(c) for c, passed in wanted.items() if not passed or np.mean(passed) >= 2}
+    names = {c: term_text(c) for c, passed in wanted.items() if not passed or pays_to_filter(passed)}
     if share <= 0 or is_too_small or not names or not files.rows.any():
         return ()
     counted = count_values(frame, list(names.values()))
