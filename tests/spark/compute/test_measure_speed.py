@@ -11,7 +11,7 @@ import hedgerow as hr
 from hedgerow.core.learning.seconds import Speed
 from hedgerow.pilot.file_seconds import seconds_as_it_is
 from hedgerow.pipeline.inputs import opened_with_queries
-from hedgerow.spark.compute.measure_speed import measured_speed
+from hedgerow.spark.compute.measure_speed import frame_of, measured_speed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,3 +34,18 @@ def test_queries_of_one_shape_have_one_speed(spark: SparkSession, tmp_path: Path
     told = Speed(1.0, 0.25, 0.0, 0.5, {query.id: 1e-3 for query in queries})
     expected = 1 + 4 * 0.25 + 0.5 * source.size * 1e-3 * (2 * shares[0] + 3 * shares[1]) / 5
     assert seconds_as_it_is(source, queries, told) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("form", ["parquet", "delta"])
+def test_queries_of_partitions_are_timed(delta: SparkSession, form: str, tmp_path: Path) -> None:
+    """The values of a partition column are in the names of folders only; its type is the table's."""
+    place = str(tmp_path / "requests")
+    delta.range(2_000).selectExpr("id", "CAST(id % 3 AS STRING) AS code").write.format(form).partitionBy("code").save(
+        place
+    )
+    texts = [f"SELECT id FROM requests WHERE code = '{n}' AND id < 500" for n in (1, 2)]
+    source, queries, _ = opened_with_queries(delta, place, hr.Workload.from_sql(texts), "requests")
+    assert measured_speed(source, queries) is not None
+    frame = frame_of(source, source.files)
+    assert frame.schema["code"].dataType == source.frame.schema["code"].dataType
+    assert frame.where("code = '1'").count() == source.frame.where("code = '1'").count() > 0
