@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hedgerow import advise
+from hedgerow.pipeline import estimate_seconds
 from hedgerow.pipeline.advice import Advice
 from hedgerow.pipeline.apply import apply
 from hedgerow.pipeline.inputs import opened_with_queries
+from hedgerow.pipeline.learn import learn
 from hedgerow.pipeline.learn_options import LearnOptions
 from hedgerow.pipeline.reads_now import reads_now
 from hedgerow.sql.workload import Workload
@@ -92,6 +94,18 @@ def test_a_rewrite_in_place_reads_what_was_advised(
     assert option.score.rows_read == pytest.approx(measured.rows_read, rel=1e-6)
     again = advise(delta, copy, workload, ["range"], options=LearnOptions(block_rows=400))
     assert again.rows_read == pytest.approx(measured.rows_read, rel=1e-6)
+
+
+def test_learn_counts_the_files_in_partitions(
+    delta: SparkSession, place: str, workload: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(estimate_seconds, "SMALL_TABLE_BYTES", 0)
+    learned = learn(delta, place, workload, "range", LearnOptions(block_rows=400))
+    copy = str(tmp_path / "events")
+    delta.read.format("delta").load(place).write.format("delta").partitionBy("day").save(copy)
+    measured = apply(delta, copy, learned).score(workload)
+    files = sum(kind.queries * kind.files_then for kind in learned.kinds) / len(workload)
+    assert files == pytest.approx(measured.blocks_read * measured.blocks, rel=0.02)
 
 
 @pytest.mark.parametrize("form", ["delta", "delta with other names in the files", "parquet"])

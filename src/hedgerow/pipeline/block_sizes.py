@@ -70,7 +70,7 @@ def _draft(table_problem: TableProblem) -> tuple[Problem, list[Query]]:
 def _seconds(source: Source, draft: Problem, queries: Sequence[Query], learner: Learner, speed: Speed) -> float:
     """Return the mean seconds of the draft's queries; infinity if they cannot be estimated."""
     layout = learner.fit(draft)
-    score = sampled_score(source, queries, layout, best_order(layout, draft), draft.sample)
+    score = sampled_score(source, queries, layout, best_order(layout, draft), draft.sample, draft.block_rows)
     if score is None:
         return float("inf")
     now = Score.of_everything(queries, len(source.files))  # only the seconds in the layout are compared

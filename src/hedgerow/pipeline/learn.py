@@ -101,7 +101,8 @@ def with_sampled_outlook(table_problem: TableProblem, learned: Learned, speed: S
     source = table_problem.source
     with step(source.frame.sparkSession, "estimating what queries gain"):
         unseen, sample = table_problem.unseen(table_problem.problem.sample.noting(table_problem.noted))
-        then = sampled_score(source, unseen, learned.layout, learned.sort_by, sample)
+        block_rows = table_problem.problem.block_rows
+        then = sampled_score(source, unseen, learned.layout, learned.sort_by, sample, block_rows)
         if then is None:
             return learned
         now = reads_now(source, table_problem.asked, table_problem.queries)

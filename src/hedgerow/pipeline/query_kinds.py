@@ -63,7 +63,7 @@ class QueryKind:
 
     def __str__(self) -> str:
         shown = (f"{value} {title}" for value, title in zip(self.figures(), FIGURES, strict=True) if value)
-        return f"{self.text}: {', '.join(shown)}"
+        return f"{self.text}: {', '.join(shown)}" + (f", by {', '.join(self.means)}" if self.means else "")
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "change": self.change}

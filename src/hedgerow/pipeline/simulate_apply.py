@@ -5,9 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 
-import numpy as np
-
-from hedgerow.core.arrays import Ints
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.layouts.overlap import OverlapLayout
@@ -21,11 +18,10 @@ from hedgerow.core.pruning.distinct_sets import UNKNOWN_SET
 from hedgerow.core.pruning.evaluator import must_match
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.workload.score import Score
-from hedgerow.pipeline.estimate_seconds import with_runs
+from hedgerow.pipeline.estimate_seconds import files_of_rows, with_runs
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.means import answered
 from hedgerow.pipeline.table_problem import TableProblem
-from hedgerow.spark.write.partition_files import file_numbers, owners
 from hedgerow.tables.items_to_index import MAX_DESCRIBED_ITEMS, items_to_index
 from hedgerow.tables.lookups import files_let_pass, pays_to_filter
 
@@ -49,10 +45,8 @@ def simulate_apply(table_problem: TableProblem, learned: Learned) -> tuple[Score
                 truths[item] = rows.evaluate(item)
         elif item in rows.columns:
             columns[item] = rows.ranked.get(item, rows.columns[item])
-    files = layout.assign(rows).astype(np.int64)
-    codes = [rows.ranked[column].places.astype(np.int64) for column in partitions if column in rows.ranked]
-    if codes:
-        files = _files_in_partitions(files, codes, counter, table_problem.problem.block_rows)
+    searched, block_rows = replace(counter, rows=rows), table_problem.problem.block_rows
+    files = files_of_rows(layout, searched, table_problem.source.partitions, block_rows)
     described = replace(counter, rows=Rows(columns, truths))
     index = BlockIndex(described.stats(files, int(files.max(initial=0)) + 1))
     score = _with_answers(score_index(index, drawn, queries, name), index, table_problem)
@@ -81,11 +75,3 @@ def _with_answers(score: Score, index: BlockIndex, table_problem: TableProblem) 
             size = before.bytes_read * rows / before.rows_read if before.rows_read else 0.0
             each[i] = replace(before, rows_read=rows, blocks_read=files, bytes_read=size)
     return Score.mean(each, [query.weight for query in table_problem.queries], score.blocks)
-
-
-def _files_in_partitions(blocks: Ints, codes: list[Ints], counter: RowCounter, block_rows: int) -> Ints:
-    """Return the file of each row, where no file has rows of two partitions; `codes`: the rows' partition values."""
-    parts, part = np.unique(np.stack([owners(codes), blocks]), axis=1, return_inverse=True)
-    part = part.reshape(-1)
-    counts = np.round(np.bincount(part[: counter.counted], minlength=parts.shape[1]) * counter.weight)
-    return file_numbers(parts[0], parts[1], counts.astype(np.int64), block_rows)[part]

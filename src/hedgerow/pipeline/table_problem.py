@@ -103,8 +103,7 @@ class TableProblem:
             terms: list[Term] = [Column(path_of(name)) for name in columns]
             terms += searched_columns(predicates) if options.recurrence != 1 else []
             terms += ordered_by(queries, source.name)
-            if in_memory:
-                terms += [Column((name,)) for name in source.partitions]
+            terms += [Column((name,)) for name in source.partitions]
             scored_rows = max(_MIN_SCORED_ROWS, _SCORED_ROWS_PER_BLOCK * -(-source.rows // block_rows))
             rows = max(sample_rows, min(scored_rows, MAX_COUNTED_ROWS)) if in_memory else sample_rows
             drawn, refused = draw(source, predicates, rows, options.seed, terms, joins)
