@@ -116,6 +116,19 @@ def test_a_delta_table(spark: SparkSession, delta_table: str, monkeypatch: pytes
     assert actions(spark, delta_table) == ["whole table", "nothing", "new files"]
 
 
+def test_no_kind_of_query_gets_much_slower(spark: SparkSession, delta_table: str, tmp_path: Path) -> None:
+    """Delta skips by ids now, which a layout by numbers undoes."""
+    place = str(tmp_path / "by_id")
+    spark.read.format("delta").load(delta_table).repartitionByRange(4, "id").write.format("delta").save(place)
+    fill_log(spark, place)
+    QueryLog.of(spark, place).append([past_query("id BETWEEN 100 AND 200", 1.0, 40)])
+    how: dict[str, Any] = {"mode": "dry_run", "settings": YEAR}
+    refused = hr.autopilot(spark, place, options=LARGE_BLOCKS, **how)
+    assert refused.action == "nothing" and "slower than allowed: id >= 100" in str(refused)
+    allowed = hr.autopilot(spark, place, options=replace(LARGE_BLOCKS, allow_slower=100.0), **how)
+    assert allowed.action == "whole table"
+
+
 def add_rows(spark: SparkSession, table: str) -> None:
     """As others would, who know nothing of our layout."""
     new = spark.read.format("delta").load(table).where("id % 2 = 0")
