@@ -53,9 +53,7 @@ def test_several_tables_name_their_losers(
 ) -> None:
     monkeypatch.setattr(estimate_seconds, "SMALL_TABLE_BYTES", 0)
     options, workload = hr.LearnOptions(block_rows=ROWS // FILES), hr.Workload.from_sql([*BY_NUMBER, BY_ID])
-    with pytest.warns(
-        HedgerowWarning, match="1 kinds of queries would be slower in this layout of numbers.*id >= 1000"
-    ):
+    with pytest.warns(HedgerowWarning, match="this layout of numbers makes some kinds of queries slower.*id >= 1000"):
         layouts = hr.learn_tables(spark, {"numbers": source}, workload, "range", options, steps=0, columns=("number",))
     (slower,) = layouts["numbers"].slower
     assert slower.rows_now < 0.4

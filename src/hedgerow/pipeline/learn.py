@@ -111,8 +111,8 @@ def with_sampled_outlook(table_problem: TableProblem, learned: Learned, speed: S
 
 
 def warn_of_slower(learned: Learned) -> None:
-    slower = list(map(str, learned.slower))
-    warn(f"{len(slower)} kinds of queries would be slower in this layout of {learned.table}", slower)
+    """Warn of the kinds of queries that would be slower than now."""
+    warn(f"this layout of {learned.table} makes some kinds of queries slower", list(map(str, learned.slower)))
 
 
 def pose(
