@@ -138,8 +138,8 @@ def test_each_kind_names_its_means(delta: SparkSession, place: str, tmp_path: Pa
     kinds = {kind.text: kind for kind in before.kinds}
     assert set(kinds) == {"count(*)", "ORDER BY id DESC LIMIT 20", "Number = 0"}
     count, newest = kinds["count(*)"], kinds["ORDER BY id DESC LIMIT 20"]
-    assert (count.means, newest.means) == (("answers from the index",), ("top-k",))
-    assert "skipping" in kinds["Number = 0"].means
+    assert (count.means, newest.means) == (("aggregates",), ("top-k",))
+    assert "where" in kinds["Number = 0"].means
     assert (count.rows_then, count.files_then) == (0.0, 0.0)
     assert count.rows_now == newest.rows_now == pytest.approx(1.0)
     copy = str(tmp_path / "events")
