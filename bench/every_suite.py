@@ -28,6 +28,7 @@ from bench.suites import (
     lookups,
     merge,
     object_store,
+    promises,
     prune,
     replay,
     replay_physical,
@@ -91,6 +92,13 @@ SUITES: dict[str, Suite] = {
         8,
         "ratio",
         figure_name=ESTIMATED_SHARE,
+    ),
+    "promises": Suite(
+        promises.run,
+        "What advise promises for each kind of query, beside what later queries then read",
+        70,
+        "ratio",
+        figure_name="measured, of what was promised",
     ),
     "estimates": Suite(
         estimates.run,

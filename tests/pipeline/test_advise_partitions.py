@@ -70,7 +70,7 @@ def advice(delta: SparkSession, place: str, workload: Workload) -> Advice:
 def test_what_delta_skips_is_not_read_now(delta: SparkSession, place: str, workload: Workload, advice: Advice) -> None:
     source, queries, _ = opened_with_queries(delta, place, workload, "events")
     files, rows = len(source.files), delta.read.format("delta").load(place)
-    now = reads_now(source, queries, queries)
+    now = reads_now(source, queries)
     assert now.blocks == files
     for c, query in zip(ASKED, now.queries, strict=True):
         _, scans = ask(rows.where(c))
@@ -119,7 +119,7 @@ def test_what_is_not_read_now_does_not_match(delta: SparkSession, events: DataFr
     workload = Workload.from_sql([f"SELECT id FROM events WHERE {c}" for c in some])
     rows = delta.read.format(form).load(place)
     source, asked, _ = opened_with_queries(delta, place, workload, "events")
-    now = {query.id: query for query in reads_now(source, asked, asked).queries}
+    now = {query.id: query for query in reads_now(source, asked).queries}
     skipped = 0
     for query in asked:
         c = some[int(query.id[1:]) - 1]

@@ -70,7 +70,7 @@ def advise(
     table_problem = TableProblem.of(opened, queries, options, columns, in_memory=True, finer=speed is not None)
     table_problem = in_best_blocks(table_problem, NamedLearner(DEFAULT), speed)
     with step(spark, "looking at the files"):
-        now = reads_now(opened, table_problem.asked, table_problem.queries)
+        now = reads_now(opened, table_problem.asked)
     ranked = proposals(table_problem, tried, now, speed, budget)
     best = ranked[0]
     rewrite, cost_basis = _rewrite_seconds(spark, source, opened, best, speed)

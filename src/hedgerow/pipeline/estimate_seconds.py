@@ -85,7 +85,7 @@ def seconds_of(source: Source, queries: Sequence[Query], score: Score) -> Estima
     speed = speed_of(source, queries)
     if speed is None:
         return None
-    return estimate(score, [q.weight for q in queries], speed, reads_now(source, queries, queries), source.size)
+    return estimate(score, [q.weight for q in queries], speed, reads_now(source, queries), source.size)
 
 
 def speed_of(source: Source, queries: Sequence[Query]) -> Speed | None:

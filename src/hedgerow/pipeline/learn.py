@@ -105,7 +105,7 @@ def with_sampled_outlook(table_problem: TableProblem, learned: Learned, speed: S
         then = sampled_score(source, unseen, learned.layout, learned.sort_by, sample, block_rows)
         if then is None:
             return learned
-        now = reads_now(source, table_problem.asked, table_problem.queries)
+        now = reads_now(source, table_problem.asked)
         learned = with_outlook(table_problem, learned, now, then, speed)
     return learned
 

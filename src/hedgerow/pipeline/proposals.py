@@ -144,7 +144,7 @@ def _proposals(
 
 def best_of_all(table_problem: TableProblem) -> Learned:
     """Return the layout of the learner that reads least."""
-    now = reads_now(table_problem.source, table_problem.asked, table_problem.queries)
+    now = reads_now(table_problem.source, table_problem.asked)
     best = proposals(table_problem, learners_to_try(ADVISED), now)[0].learned
     assert best is not None
     return best

@@ -8,45 +8,26 @@ import numpy as np
 
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.predicates.nodes import columns_of
-from hedgerow.core.pruning.evaluator import may_match, must_match
+from hedgerow.core.pruning.evaluator import may_match
 from hedgerow.core.workload.queries import Query, Workload
 from hedgerow.core.workload.score import QueryScore, Score
-from hedgerow.pipeline.means import answered
 from hedgerow.pipeline.open import open_table
 from hedgerow.spark.storage.source import Source
 from hedgerow.spark.storage.stated_files import stated_files
-from hedgerow.tables.managed import ManagedTable
 
 
-def reads_now(source: Source, asked: Sequence[Query], queries: Sequence[Query]) -> Score:
-    """Return the score of the queries in the table as it is, in an attached session if Hedgerow manages the table.
-
-    `queries`: those of `asked`, with a condition in place of an ORDER BY with LIMIT: only an index makes use of it."""
+def reads_now(source: Source, queries: Sequence[Query]) -> Score:
+    """Return the score of the queries in the table as it is, in an attached session if Hedgerow manages the table."""
     try:
-        table = open_table(source.frame.sparkSession, source.origin)
         # The queries are bound already, so no text is to be read again.
-        score = table.score(Workload(tuple(queries)))
+        score = open_table(source.frame.sparkSession, source.origin).score(Workload(tuple(queries)))
     except HedgerowError:  # Hedgerow does not manage it
-        return _by_stated_facts(source, asked)
+        return _by_stated_facts(source, queries)
     if source.sizes is not None and len(source.sizes) < score.blocks:  # the source is some files of the table
-        return _by_stated_facts(source, asked)
+        return _by_stated_facts(source, queries)
     known = {query.id: query for query in score.queries}
     each = [known.get(query.id, query) for query in Score.of_everything(queries, score.blocks).queries]
-    for i, is_answered in enumerate(answered(source, asked)):
-        if is_answered:
-            each[i] = _of_scanned_files(table, queries[i])
     return Score.mean(each, [query.weight for query in queries], score.blocks)
-
-
-def _of_scanned_files(table: ManagedTable, query: Query) -> QueryScore:
-    """Return the score of a query that the index answers for the files whose rows all match."""
-    indexed, p = table.indexed(), query.predicate(table.name)
-    opened = indexed.choose(p).opened.copy()
-    for part, (in_part, in_snapshot) in zip(indexed.parts, indexed.places, strict=True):
-        opened[in_snapshot] &= ~must_match(p, part.index.blocks)[in_part]
-    rows = indexed.files.rows
-    share = float(rows[opened].sum() / max(1, rows.sum()))
-    return QueryScore(query.id, share, float(opened.mean()), share, None)
 
 
 def _by_stated_facts(source: Source, queries: Sequence[Query]) -> Score:
