@@ -29,7 +29,7 @@ TEXTS = {
     "x = 5 ORDER BY y LIMIT 10": 1,
     "count(*)": 1,
     "min(y), max(y) WHERE x >= 3": 1,
-    "all rows": 1,
+    "count(*) GROUP BY x": 1,
     "all rows (WHERE u.plan = 'gold')": 2,
 }
 
