@@ -131,7 +131,7 @@ def _measured(
             "files": {way.name: len(way.table().inputFiles()) for way in ways},
             "files_opened": sum(times.opened.values()),
             "comet_scans": {way.name: sum(map(partial(_by_comet, data, way), data.timed)) for way in ways},
-            "decisions_ms": round(1000 * median(times.deciding), 1),
+            "decision_ms": round(1000 * median(times.deciding), 1),
             "kind_ms": {
                 kind: {name: round(1000 * sum(of[q] for q in own)) for name, of in times.medians.items()}
                 for kind, own in by_kind.items()
