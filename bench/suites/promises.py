@@ -1,4 +1,4 @@
-"""What `advise` promises for each kind of query, beside what queries with other literals then read and take.
+"""Compare the promises of `advise` for each kind of query with measurements of queries that have other literals.
 
 The advice is made twice, to see whether it is the same. Then its best layout is applied, and queries that were never
 learned from run: before on the table as it is, after in an attached session. A line's `ratio` is the rows that a query

@@ -52,7 +52,7 @@ class Advice:
 
     @property
     def kinds(self) -> tuple[QueryKind, ...]:
-        """The kinds of queries in the first proposal: those that gain, those that stay the same, those that lose."""
+        """The kinds of queries in the first proposal: gains first, then equal kinds, then losses."""
         return self.proposals[0].kinds
 
     @property

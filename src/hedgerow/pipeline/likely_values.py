@@ -112,7 +112,7 @@ def _terms(source: Source, opened: Sequence[OpenValue], seed: int) -> dict[str, 
 
 
 def _evaluated(spark: SparkSession, texts: Sequence[str]) -> dict[str, str]:
-    """Return the values of constant expressions as literals, without those that Spark refuses."""
+    """Return the values of constant expressions as literals, as far as Spark can compute them."""
     literals: dict[str, str] = {}
     for text in texts:
         try:

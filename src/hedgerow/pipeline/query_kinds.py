@@ -80,7 +80,7 @@ def why_refused(kinds: Sequence[QueryKind], allow_slower: float) -> str | None:
 
 
 def in_groups(kinds: Iterable[QueryKind]) -> dict[Change, list[QueryKind]]:
-    """Return the kinds that gain, those that stay the same, and those that lose; groups without kinds are left out."""
+    """Return the kinds by their change: gains first, then equal kinds, then losses. Groups are never empty."""
     groups = {change: [kind for kind in kinds if kind.change == change] for change in CHANGES}
     return {change: group for change, group in groups.items() if group}
 
@@ -122,6 +122,6 @@ def _files(scores: Sequence[QueryScore], files: int) -> float:
 
 
 def _gain(kind: QueryKind) -> tuple[int, float]:
-    """Return a key that sorts kinds by groups, and inside of a group by what all queries of the kind save."""
+    """Return a key that sorts kinds by group, and in a group by the savings of all queries of the kind."""
     rows, seconds = kind.rows_then - kind.rows_now, (kind.seconds_then or 0.0) - (kind.seconds_now or 0.0)
     return CHANGES.index(kind.change), (rows if kind.seconds_now is None else seconds) * kind.queries

@@ -25,7 +25,6 @@ import numpy.typing as npt
 
 from hedgerow.core.arrays import Ints
 from hedgerow.core.layouts.base import BlockIds, Let, Write, in_brackets
-from hedgerow.core.layouts.curve_kernels import spread
 from hedgerow.core.layouts.feature_groups import GroupLayout
 from hedgerow.core.predicates.nodes import Feature, In, Literal, Term
 from hedgerow.core.predicates.predicate_json import decode, encode
@@ -223,6 +222,8 @@ def keys_of(ranks: Sequence[Keys], bits: Sequence[int], pattern: Sequence[int], 
     >>> keys_of([np.array([2], np.uint64), np.array([1], np.uint64)], [2, 2], (0, 1, 0, 1)).tolist()
     [9]
     """
+    from hedgerow.core.layouts.curve_kernels import spread  # numba takes long to load, and queries do not need it
+
     if curve == "hilbert":
         bits = [max(bits)] * len(bits)
         ranks = _hilbert(ranks, bits[0])

@@ -47,7 +47,7 @@ def _looked_up(p: Predicate) -> list[Column]:
 
 
 def _served(columns: Iterable[Column], sample: Sample, block_rows: int, share: float) -> dict[Column, float]:
-    """Return the columns of many values that will get a filter, each with the share of files that it opens in vain."""
+    """Return the columns of many values that will get a filter, each with the false positives of the filter."""
     blocks = max(1, sample.table_rows // block_rows)
     left, served = _MARGIN * share * sum(sample.width.values()) * sample.table_rows, dict[Column, float]()
     for column in sorted(columns, key=term_text):

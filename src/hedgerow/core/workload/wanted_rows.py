@@ -1,4 +1,4 @@
-"""What a query needs of the matching rows of a scan, if not all of them: the first rows, some rows, or aggregates."""
+"""The rows that a query needs of the matching rows of a scan: the first, any, or those of aggregates."""
 
 from __future__ import annotations
 

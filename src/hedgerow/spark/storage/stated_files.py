@@ -32,7 +32,7 @@ _NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 
 @dataclass(frozen=True)
 class StatedFiles:
-    """Statistics of files: those that decide which files Spark opens, and those that decide where it reads rows.
+    """Statistics of files. `opening` decides which files Spark opens, `reading` in which of them it reads rows.
 
     `files`: the number of files in the table, for it may have more than are described."""
 
