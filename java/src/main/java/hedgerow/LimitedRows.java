@@ -36,7 +36,7 @@ record LimitedRows(List<LogicalPlan> above, SortOrder first, long rows, Chain ch
         List<LogicalPlan> above = new ArrayList<>();
         long rows = Long.MAX_VALUE;
         LogicalPlan at = limit;
-        while (!(at instanceof Sort) && at.children().size() == 1) {
+        while (!(at instanceof Sort) && Scala.list(at.children()).size() == 1) {
             if (at instanceof GlobalLimit global) {
                 rows = Math.min(rows, number(global.limitExpr()));
             } else if (at instanceof LocalLimit local) {
