@@ -89,15 +89,15 @@ class LearnFlags:
         from hedgerow.pipeline.learn_options import LearnOptions
 
         return LearnOptions(
-            self.block_rows,
-            self.block_bytes,
-            self.sample_rows,
-            self.seed,
-            cast("Kind", self.cuts),
-            self._recurrence(),
-            self.exact,
-            cast("Effort", self.effort),
-            self.allow_slower,
+            block_rows=self.block_rows,
+            block_bytes=self.block_bytes,
+            sample_rows=self.sample_rows,
+            seed=self.seed,
+            cuts=cast("Kind", self.cuts),
+            recurrence=self._recurrence(),
+            exact=self.exact,
+            effort=cast("Effort", self.effort),
+            allow_slower=self.allow_slower,
         )
 
     def _recurrence(self) -> Recurrence:
@@ -138,7 +138,7 @@ class AdviseFlags:
     def options(self) -> LearnOptions:
         from hedgerow.pipeline.learn_options import LearnOptions
 
-        return LearnOptions(self.block_rows, self.block_bytes, allow_slower=self.allow_slower)
+        return LearnOptions(block_rows=self.block_rows, block_bytes=self.block_bytes, allow_slower=self.allow_slower)
 
 
 @dataclass(frozen=True)

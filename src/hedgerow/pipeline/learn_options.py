@@ -16,7 +16,7 @@ _FINER = 4  # each block size that is tried is this many times smaller than the 
 _UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LearnOptions:
     """Options of learning that do not depend on the learner.
 
