@@ -8,11 +8,11 @@ from hedgerow.core.index.sums import summable
 from hedgerow.core.predicates.nodes import TRUE, Column
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.types import OTHER, STRING, Type
+from hedgerow.core.pruning.value_filter import looked_up
 from hedgerow.core.workload.queries import Query, summed_columns
 from hedgerow.core.workload.score import Means
 from hedgerow.core.workload.wanted_rows import Aggregates, AnyRows, Function, Top
 from hedgerow.spark.storage.source import Source
-from hedgerow.tables.lookups import looked_up
 
 
 def means_of(source: Source, queries: Sequence[Query], lookups: Collection[Column] = ()) -> list[tuple[Means, ...]]:

@@ -5,7 +5,7 @@ WHERE event_id = '7f3a...'    the bounds of every file let it pass; the filters 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,15 +16,14 @@ import numpy as np
 
 from hedgerow.core.arrays import Bits, Bools, Ints
 from hedgerow.core.errors import HedgerowError, advise
-from hedgerow.core.predicates.nodes import And, Column, Compare, In, Literal, Predicate
-from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.predicates.nodes import Column, Compare, Predicate
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.types import OTHER, Type
 from hedgerow.core.predicates.values import Value
 from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.core.pruning.evaluator import may_match
 from hedgerow.core.pruning.spark_hash import hash_of, is_hashable
-from hedgerow.core.pruning.value_filter import LEAST_BYTES, Shape, best_shape
+from hedgerow.core.pruning.value_filter import LEAST_BYTES, Shape, best_shape, looked_up
 from hedgerow.spark.start.session import spark_errors
 from hedgerow.spark.storage.filter_files import FilterFiles
 from hedgerow.spark.storage.folder import Folder
@@ -115,17 +114,6 @@ def files_let_pass(
             if literal.kind == type_.kind:
                 counts.append(int(may_match(Compare(column, "=", literal), stats).sum()))
     return {column: counts for column, counts in passed.items() if counts}
-
-
-def looked_up(predicates: Iterable[Predicate]) -> Iterator[tuple[Column, Sequence[Literal]]]:
-    """Yield each column that a condition looks up, with the values."""
-    for p in map(normalise, predicates):
-        for part in p.children if isinstance(p, And) else (p,):
-            match part:
-                case Compare(Column() as column, "=", literal):
-                    yield column, [literal]
-                case In(Column() as column, literals):
-                    yield column, literals
 
 
 def pays_to_filter(passed: Sequence[int]) -> bool:

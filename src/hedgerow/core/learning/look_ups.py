@@ -15,12 +15,11 @@ import numpy as np
 
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.virtual_blocks import distinct_in_table
-from hedgerow.core.predicates.nodes import And, Column, Compare, In, Predicate
-from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.predicates.nodes import Column, Predicate
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.types import OTHER, Type
 from hedgerow.core.pruning.spark_hash import is_hashable
-from hedgerow.core.pruning.value_filter import LEAST_BYTES, best_shape
+from hedgerow.core.pruning.value_filter import LEAST_BYTES, best_shape, looked_up
 
 _MAX_ROWS_OF_A_VALUE = 2.0  # rows of one value in more files are better brought together
 _MARGIN = 0.8  # of the bytes that filters may take, for the written table may be smaller than its source
@@ -32,18 +31,10 @@ def without_served(
     """Return the weights of the queries; look-ups that filters will serve weigh less.
 
     `share`: see `WriteOptions.lookup_share`."""
-    looked_up = [_looked_up(p) for p in predicates]
-    served = _served({c for columns in looked_up for c in columns}, sample, block_rows, share)
-    factors = [min((served[c] for c in columns if c in served), default=1.0) for columns in looked_up]
+    by_query = [[column for column, _ in looked_up([p])] for p in predicates]
+    served = _served({c for columns in by_query for c in columns}, sample, block_rows, share)
+    factors = [min((served[c] for c in columns if c in served), default=1.0) for columns in by_query]
     return [weight * factor for weight, factor in zip(weights, factors, strict=True)]
-
-
-def _looked_up(p: Predicate) -> list[Column]:
-    """Return the columns of which a row must have one of the listed values."""
-    p = normalise(p)
-    parts = p.children if isinstance(p, And) else (p,)
-    columns = (part.term for part in parts if isinstance(part, In) or (isinstance(part, Compare) and part.op == "="))
-    return [column for column in columns if isinstance(column, Column)]
 
 
 def _served(columns: Iterable[Column], sample: Sample, block_rows: int, share: float) -> dict[Column, float]:

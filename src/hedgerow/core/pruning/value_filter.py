@@ -13,7 +13,7 @@ are stored as they are, and the rest becomes a gap.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import log2
 from typing import Protocol
@@ -21,6 +21,8 @@ from typing import Protocol
 import numpy as np
 
 from hedgerow.core.arrays import Bools, Floats, Ints
+from hedgerow.core.predicates.nodes import And, Column, Compare, In, Literal, Predicate
+from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.values import Value
 
 BLOCK_KEYS = 1000  # about so many keys are in a block
@@ -93,6 +95,17 @@ class Shape:
     def _filled(self, values: Ints) -> Floats:
         """Return for each file the share of the short hashes that one of its values has."""
         return np.asarray(-np.expm1(-values / self.hashes))
+
+
+def looked_up(predicates: Iterable[Predicate]) -> Iterator[tuple[Column, Sequence[Literal]]]:
+    """Yield each column that a condition looks up, with the values."""
+    for p in map(normalise, predicates):
+        for part in p.children if isinstance(p, And) else (p,):
+            match part:
+                case Compare(Column() as column, "=", literal):
+                    yield column, [literal]
+                case In(Column() as column, literals):
+                    yield column, literals
 
 
 def best_shape(values: Ints, max_bytes: float) -> Shape | None:
