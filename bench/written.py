@@ -22,7 +22,7 @@ import pyarrow.dataset as ds
 
 from bench.comet import VARIABLE, comet_settings, on_class_path
 from bench.data.object_store import BUCKET, ObjectStore, settings
-from bench.options import Options, learn_arguments
+from bench.options import Case, Options, learn_arguments
 from bench.physical import PEERS, Physical, Way, peers_of, timed
 from bench.record import line, progress
 
@@ -88,8 +88,8 @@ def _written(spark: SparkSession, data: Physical, options: Options, folder: Path
     again, ours = str(folder / "again"), str(folder / "ours")
     progress(f"{data.suite}: written again in its order")
     spark.read.parquet(source).write.option("maxRecordsPerFile", rows // files).parquet(again)
-    how = {"block_rows": rows // files, "seed": options.seed, "lookup_share": data.lookup_share}
-    arguments = learn_arguments(("qdtree", {}), **how)
+    case: Case = ("qdtree", {"lookup_share": data.lookup_share})
+    arguments = learn_arguments(case, block_rows=rows // files, seed=options.seed)
     progress(f"{data.suite}: learning and writing ours")
     learned = hedgerow.learn(spark, source, data.learned, table=data.name, **arguments)
     hedgerow.apply(spark, source, learned, ours, hedgerow.WriteOptions(lookup_share=data.lookup_share))

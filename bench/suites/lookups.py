@@ -68,11 +68,11 @@ def _measured(spark: SparkSession, files: int, bits: int, options: Options, fold
     absent = [value + files * VALUES_OF_A_FILE for value in present]
     took: list[float] = []
     opened = {"present": 0, "absent": 0}
-    asked = StoredFilter(lookup, stored, names)
+    value_filter = StoredFilter(lookup, stored, names)
     for kind, looked_up in (("absent", absent), ("present", present), ("again", present)):
         for value in looked_up:
             begun = time.perf_counter()
-            may_hold = asked.may_hold("int", [value])
+            may_hold = value_filter.may_hold("int", [value])
             took.append(time.perf_counter() - begun)
             assert kind == "absent" or may_hold[value // VALUES_OF_A_FILE]
             if kind in opened:

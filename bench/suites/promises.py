@@ -109,9 +109,9 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
 def _measured(spark: SparkSession, case: Case, rows: int, folder: Path, options: Options) -> dict[str, Any]:
     import hedgerow as hr
 
-    made, texts = case.make(rows)
+    files, texts = case.make(rows)
     source = str(folder / "source")
-    writer = spark.read.parquet(str(made)).write.format(case.kind)
+    writer = spark.read.parquet(str(files)).write.format(case.kind)
     (writer.partitionBy(case.partition) if case.partition else writer).save(source)
     # Seeds of learned queries are 0 or more, so ~seed, which is negative, is never one of them.
     learned = hr.Workload.from_sql(texts(LEARNED, options.seed))

@@ -69,10 +69,10 @@ def choose(figures: Figures, settings: AutopilotSettings = AutopilotSettings()) 
     refused: list[tuple[float, float, Action]] = []
     for action, amount, cost, seconds_then in _actions(figures, settings):
         gain = (figures.seconds_now - seconds_then) * figures.queries
-        saved, taken = f"{gain:,.0f} s{figures.money(gain)}", _taken(cost, figures)
+        saving, seconds = f"{gain:,.0f} s{figures.money(gain)}", _taken(cost, figures)
         of_table = amount in (0, figures.table_bytes)
         subject = action if of_table else f"{action}, {_size(amount)} of {_size(figures.table_bytes)}"
-        sentence = f"{subject}: saves {saved} in {figures.queries:,.0f} queries, and takes {taken}"
+        sentence = f"{subject}: saves {saving} in {figures.queries:,.0f} queries, and takes {seconds}"
         pays, forbidden = gain > 0 and gain >= settings.margin * cost, _forbidden(action, amount, figures, settings)
         if pays and forbidden is not None:
             sentence += f", but {forbidden}"

@@ -97,7 +97,7 @@ def learn_layout(
 
 
 def with_sampled_outlook(table_problem: TableProblem, learned: Learned, speed: Speed | None) -> Learned:
-    """Return the layout with what it means for the queries, by the sample."""
+    """Return the layout with the estimated seconds and kinds of queries, by the sample."""
     source = table_problem.source
     with step(source.frame.sparkSession, "estimating what queries gain"):
         unseen, sample = table_problem.unseen(table_problem.problem.sample.noting(table_problem.noted))

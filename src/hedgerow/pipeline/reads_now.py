@@ -25,8 +25,8 @@ def reads_now(source: Source, queries: Sequence[Query]) -> Score:
         return _by_stated_facts(source, queries)
     if source.sizes is not None and len(source.sizes) < score.blocks:  # the source is some files of the table
         return _by_stated_facts(source, queries)
-    known = {query.id: query for query in score.queries}
-    each = [known.get(query.id, query) for query in Score.of_everything(queries, score.blocks).queries]
+    scores = {query.id: query for query in score.queries}
+    each = [scores.get(query.id, query) for query in Score.of_everything(queries, score.blocks).queries]
     return Score.mean(each, [query.weight for query in queries], score.blocks)
 
 

@@ -374,7 +374,7 @@ class ScanReport:
 
 @dataclass(frozen=True, slots=True)
 class ScanNote:
-    """A scan of a query that has ended: its conditions as SQL, and counts of what it read.
+    """A scan of a query that has ended: its conditions as SQL, and the files, rows and bytes that it read.
 
     `kind`: what the query wants of the rows: "top-k", "limit", "aggregates", or else "where". `means`: as in
     `ScanReport`; empty if no file was skipped. `listed`: the files without skipping.

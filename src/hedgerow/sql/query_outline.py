@@ -57,7 +57,7 @@ def outline_of(query: Query, table: str) -> Outline:
 
 
 def _texts(wanted: WantedRows | None) -> tuple[str, str, str]:
-    """Return the text of what a query takes: what stands before the condition, after it, and the number of rows."""
+    """Return three texts: one before the condition, one after it, and the number of rows."""
     match wanted:
         case Top(column, descending, rows):
             return "", f"ORDER BY {term_text(column)}{' DESC' if descending else ''}", f"LIMIT {rows}"

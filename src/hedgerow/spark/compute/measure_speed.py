@@ -145,7 +145,7 @@ def frame_of(source: Source, files: Sequence[str]) -> DataFrame:
 
 
 def _root_of_partitions(source: Source, file: str) -> str | None:
-    """Return the folder above those that are named by values of columns: `day=2024-05-01`; None if there are none."""
+    """Return the folder above the folders of partitions, such as `day=2024-05-01`; None if there are none."""
     parts, names = file.split("/"), set(source.frame.columns)
     for i, part in enumerate(parts[:-1]):
         if part.partition("=")[0] in names and "=" in part:
