@@ -58,4 +58,4 @@ def test_a_line(delta: SparkSession, tmp_path: Path) -> None:
     assert len(told["decisions_ms"]) == len(physical.QUANTILES) and told["decisions_ms"][0] > 0
     least = min(told["seconds"][way] for way in physical.PEERS)
     assert line["ratio"] == pytest.approx(told["seconds"]["attached"] / least, rel=0.1)
-    assert "| qdtree, attached |" in markdown(page([line]))
+    assert "| qd-tree, attached |" in markdown(page([line]))
