@@ -49,7 +49,7 @@ class Physical:
     Queries call the table `name`. `timed` has the template and the text of each timed query. `fields` and `params` are
     added to every line. `files`: how many each written table has, if not as many as the form says. `clustered_by`: the
     columns that an expert would choose for Delta; by default those that most queries filter on. `lookup_share`: see
-    `WriteOptions`.
+    `WriteOptions`. `came_sorted`: the source has the order of `sorted_by`, so writing it again would be the sort.
     """
 
     suite: str
@@ -63,6 +63,7 @@ class Physical:
     files: int | None = None
     clustered_by: Sequence[str] = ()
     lookup_share: float = 0.01
+    came_sorted: bool = False
 
 
 @dataclass(frozen=True)
