@@ -33,6 +33,7 @@ from hedgerow.tables.managed import ManagedTable
 from hedgerow.tables.part import write_layout, write_part
 from hedgerow.tables.state import Kind, TableState, operation
 from tests.support.answers import answer, answers
+from tests.support.lay_out import by_ranges
 from tests.support.things_table import COLUMNS, ROWS
 
 if TYPE_CHECKING:
@@ -399,13 +400,10 @@ def test_the_verbs_own_session_decides_how_values_are_written(
     columns = ["id AS number", "timestamp_micros(id * 1000003) AS moment", "IF(id % 2 = 0, 0D, -0D) AS zero"]
     spark.range(ROWS).selectExpr(*columns).write.format(format_).save(source)
     own = spark.newSession()
-    workload = hr.Workload.from_sql(["SELECT * FROM t WHERE number < 100"])
     active = spark._jvm.org.apache.spark.sql.classic.SparkSession  # type: ignore[union-attr]
     active.setActiveSession(spark._jsparkSession)
     with temporary_settings(spark, {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MILLIS"}):
-        found = hr.learn(
-            own, source, workload, "range", hr.LearnOptions(block_rows=ROWS // BLOCKS), table="t", columns=["number"]
-        )
+        found = by_ranges(own, source, "number", ROWS // BLOCKS, ["number < 100"])
         written = hr.apply(own, source, found, to)
         grown = written.append(own.read.format(format_).load(source).where("number < 10"))
     assert active.getActiveSession().get().equals(spark._jsparkSession)

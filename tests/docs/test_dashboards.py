@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hedgerow
-from tests.support.settings import set_to
+from hedgerow.spark.start.session import configured
 
 if TYPE_CHECKING:
     import pytest
@@ -20,7 +20,7 @@ def test_page(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture
     names: dict[str, Any] = {}
     compared = 0
     try:
-        with set_to(spark, files__minPartitionNum="2"):  # as in the page's session: it decides where files end
+        with configured(spark, files__minPartitionNum="2"):  # as in the page's session: it decides where files end
             for program, _, shown in re.findall(r"```python\n(.*?)```(\n```text\n(.*?)```)?", PAGE, re.S):
                 exec(compile(program.replace("shop/", f"{tmp_path}/"), "dashboards.md", "exec"), names)
                 printed = capsys.readouterr().out.replace(f"{tmp_path}/", "shop/")

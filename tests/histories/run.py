@@ -24,6 +24,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 import hedgerow as hr
+from hedgerow.spark.start.session import temporary_settings
 from tests.histories import steps_delta, steps_parquet
 from tests.histories.model import Answer, Query, a_query, a_sharp_condition, answer_of, difference, frame
 from tests.histories.world import ENABLED, SETTINGS, Declined, NotNow, RawError, Table, World
@@ -347,11 +348,8 @@ class History:
             ("view routed", lambda: hr.route(w.attached, sql)),
         ]
         answers = [(door, *ask(make)) for door, make in doors]
-        w.attached.conf.set(ENABLED, "false")
-        try:
+        with temporary_settings(w.attached, {ENABLED: "false"}):
             plain, without = ask(lambda: w.attached.sql(sql))
-        finally:
-            w.attached.conf.unset(ENABLED)
         self.tally.queries += 1
         for door, found, opened in answers:
             self.tally.compared[door] += 1

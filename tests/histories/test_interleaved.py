@@ -23,6 +23,8 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 import hedgerow as hr
+from tests.support.answers import attached_to
+from tests.support.lay_out import by_ranges
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -101,8 +103,7 @@ def rollback(spark: SparkSession, path: str) -> None:
 
 
 def learned(spark: SparkSession, path: str, column: str) -> Any:
-    workload = hr.Workload.from_sql([f"SELECT * FROM t WHERE {c}" for c in CONDITIONS])
-    return hr.learn(spark, path, workload, "range", hr.LearnOptions(block_rows=ROWS // 6), columns=[column], table="t")
+    return by_ranges(spark, path, column, ROWS // 6, CONDITIONS)
 
 
 def sql(text: str) -> Work:
@@ -168,8 +169,7 @@ def interleave(spark: SparkSession, path: str, ours: str, other: str, order: str
 def check_queries(spark: SparkSession, path: str) -> None:
     """Every door answers as Spark alone does; a table that was not rewritten may not be managed."""
     attached = spark.newSession()
-    hr.attach(attached)
-    try:
+    with attached_to(attached):
         for where in CONDITIONS:
             plain, text = held(spark, path, where), f"SELECT * FROM delta.`{path}` WHERE {where}"
             assert sorted(map(tuple, attached.sql(text).collect())) == plain, where
@@ -182,8 +182,6 @@ def check_queries(spark: SparkSession, path: str) -> None:
         for where in CONDITIONS:
             assert sorted(map(tuple, table.read(where=where).collect())) == held(spark, path, where), where
         table.verify()
-    finally:
-        hr.detach(attached)
 
 
 def _told(error: BaseException | None) -> str:

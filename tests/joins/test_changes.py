@@ -13,6 +13,7 @@ import hedgerow as hr
 from hedgerow.spark.storage.delta_changes import changed_keys
 from hedgerow.spark.storage.delta_log import delta_log
 from tests.joins.star import frame, rows_of
+from tests.support.answers import attached_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -174,11 +175,8 @@ def test_a_key_that_is_another_column_now(delta: SparkSession, tmp_path: Path) -
     for name, place in found.items():
         delta.sql(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM delta.`{place}`")
     plain = delta.sql(query).collect()
-    hr.attach(delta)
-    try:
+    with attached_to(delta):
         for _ in range(2):
             assert delta.sql(query).collect() == plain
             assert {s.files_opened == s.files for s in hr.last_query(delta) if s.table == "orders"} == {True}
             hr.table(delta, found["orders"]).repair()
-    finally:
-        hr.detach(delta)

@@ -10,6 +10,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.spark.start.session import temporary_settings
+from tests.support.answers import attached_to
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,12 +67,9 @@ def compare(spark: SparkSession, *queries: str) -> int:
     skipped = 0
     for sql in queries:
         plain = spark.sql(sql).collect()
-        hr.attach(spark)
-        try:
+        with attached_to(spark):
             assert spark.sql(sql).collect() == plain, sql
             skipped += sum(scan.files - scan.files_opened for scan in hr.last_query(spark) if scan.table == "facts")
-        finally:
-            hr.detach(spark)
     return skipped
 
 

@@ -16,6 +16,7 @@ from hedgerow.spark.compute.joins import Joins
 from hedgerow.spark.start.session import temporary_settings
 from hedgerow.spark.storage.source import open_source
 from tests.joins.star import KEYS, SCHEMAS, frame, rows_of, workload
+from tests.support.answers import attached_to
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -67,12 +68,9 @@ def register(spark: SparkSession, places: dict[str, str]) -> None:
 
 
 def opened(spark: SparkSession, sql: str = QUERY) -> dict[str, int]:
-    hr.attach(spark)
-    try:
+    with attached_to(spark):
         spark.sql(sql).collect()
         return {scan.table: scan.files_opened for scan in hr.last_query(spark)}
-    finally:
-        hr.detach(spark)
 
 
 def opened_by_index(spark: SparkSession) -> dict[str, int]:
@@ -141,12 +139,9 @@ def test_a_change_switches_joins_off_until_repair(spark: SparkSession, written: 
 
 def test_repair_needs_the_settings_of_then(spark: SparkSession, kept: dict[str, str]) -> None:
     lines = hr.table(spark, kept["lines"])
-    spark.conf.set("spark.sql.parquet.datetimeRebaseModeInRead", "LEGACY")
-    try:
-        with pytest.raises(hr.HedgerowError, match="datetimeRebaseModeInRead is not what it was"):
-            lines.repair()
-    finally:
-        spark.conf.unset("spark.sql.parquet.datetimeRebaseModeInRead")
+    legacy = temporary_settings(spark, {"spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY"})
+    with legacy, pytest.raises(hr.HedgerowError, match="datetimeRebaseModeInRead is not what it was"):
+        lines.repair()
 
 
 @pytest.mark.long
@@ -176,20 +171,14 @@ def test_one_frame_twice(spark: SparkSession, kept: dict[str, str]) -> None:
     asked = lines.join(early, "okey").select("qty").unionAll(lines.join(late, "okey").select("qty"))
     twice = asked.agg(f.count("*"), f.sum("qty"))
     plain = twice.collect()
-    hr.attach(spark)
-    try:
+    with attached_to(spark):
         assert twice.select("*").collect() == plain
-    finally:
-        hr.detach(spark)
 
 
 def test_settings_turn_joins_off(spark: SparkSession, kept: dict[str, str]) -> None:
     assert opened(spark)["lines"] < len(hr.table(spark, kept["lines"]).known)
-    spark.conf.set("hedgerow.joins", "false")
-    try:
+    with temporary_settings(spark, {"hedgerow.joins": "false"}):
         assert opened(spark)["lines"] == len(hr.table(spark, kept["lines"]).known)
-    finally:
-        spark.conf.unset("hedgerow.joins")
 
 
 @pytest.mark.long
@@ -279,11 +268,8 @@ def test_a_missing_table(spark: SparkSession, written: dict[str, str], sources: 
     shutil.rmtree(written["orders"])
     spark.read.parquet(sources["orders"]).createOrReplaceTempView("orders")
     plain = spark.sql(QUERY).collect()
-    hr.attach(spark)
-    try:
+    with attached_to(spark):
         assert spark.sql(QUERY).collect() == plain
-    finally:
-        hr.detach(spark)
     lines = hr.table(spark, written["lines"])
     assert lines.verify()["rows"] == lines.describe()["rows"] and 0 < lines.score(workload(Random(4))).rows_read <= 1
     with pytest.raises(hr.HedgerowError, match="orders cannot be read"):
@@ -315,11 +301,8 @@ def test_a_bloom_filter_does_not_hide_the_join(
         expected = spark.sql(QUERY).collect()
         assert "might_contain" in spark.sql(QUERY)._jdf.queryExecution().optimizedPlan().toString()
         found = opened(spark)
-        hr.attach(spark)
-        try:
+        with attached_to(spark):
             assert spark.sql(QUERY).collect() == expected
-        finally:
-            hr.detach(spark)
     assert found["lines"] == plainly["lines"] < len(hr.table(spark, kept["lines"]).files())
 
 

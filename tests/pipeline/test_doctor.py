@@ -11,6 +11,8 @@ import pytest
 import hedgerow as hr
 from hedgerow.spark.session_settings import EFFECTS
 from hedgerow.spark.start.session import temporary_settings
+from tests.support.answers import without_skipping
+from tests.support.lay_out import by_ranges
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,8 +23,7 @@ def numbers(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> st
     folder = tmp_path_factory.mktemp("numbers")
     source, to = str(folder / "source"), str(folder / "numbers")
     spark.range(2000).selectExpr("id", "id % 10 AS digit").write.parquet(source)
-    asked = hr.Workload.from_sql("SELECT * FROM numbers WHERE id < 100; SELECT * FROM numbers WHERE id % 1000 < 20")
-    learned = hr.learn(spark, source, asked, "range", hr.LearnOptions(block_rows=500), columns=["id"], table="numbers")
+    learned = by_ranges(spark, source, "id", 500, ["id < 100; SELECT * FROM numbers WHERE id % 1000 < 20"], "numbers")
     return hr.apply(spark, source, learned, to).path
 
 
@@ -48,11 +49,8 @@ def test_a_session_that_is_not_attached(spark: SparkSession) -> None:
 
 
 def test_skipping_is_turned_off(attached: SparkSession) -> None:
-    attached.conf.set("hedgerow.enabled", "false")
-    try:
+    with without_skipping(attached):
         assert "hedgerow.enabled" in advices(attached)["attached"]
-    finally:
-        attached.conf.unset("hedgerow.enabled")
 
 
 def test_files_that_the_index_does_not_know(attached: SparkSession, place: str) -> None:

@@ -23,7 +23,7 @@ from hedgerow.pilot.recent_queries import recent_workload
 from hedgerow.pipeline.log import report
 from hedgerow.spark.start.session import temporary_settings
 from hedgerow.tables.query_log import QueryLog, Waiting
-from tests.support.answers import answers
+from tests.support.answers import answers, attached_to
 from tests.support.events_table import conditions, write_events
 
 if TYPE_CHECKING:
@@ -132,13 +132,9 @@ def test_a_managed_table(spark: SparkSession, events: str, tmp_path: Path) -> No
     place = str(tmp_path / "managed")
     table = hr.apply(spark, events, hr.learn(spark, events, workload, options=hr.LearnOptions(block_rows=500)), place)
     spark.read.parquet(place).createOrReplaceTempView("managed")
-    hr.attach(spark)
-    try:
-        with hr.log(spark, place):
-            found = spark.sql("SELECT id FROM managed WHERE id < 20").collect()
-            scan = hr.last_query(spark)[0]
-    finally:
-        hr.detach(spark)
+    with attached_to(spark), hr.log(spark, place):
+        found = spark.sql("SELECT id FROM managed WHERE id < 20").collect()
+        scan = hr.last_query(spark)[0]
     (entry,) = entries(spark, place)
     assert (entry.files, entry.rows_kept) == (scan.files_opened, len(found))
     table.verify()  # the log lies beside the index and belongs to neither
@@ -158,13 +154,9 @@ def test_the_kinds_of_queries_and_the_means(spark: SparkSession, events: str, tm
         "SELECT count(*) AS n, max(id) FROM managed WHERE id % 7 = 3": ("aggregates", ""),
         "SELECT a.id FROM managed a JOIN managed b ON a.id = b.id + 1 WHERE b.id < 5 LIMIT 1": ("where", "where"),
     }
-    hr.attach(spark)
-    try:
-        with hr.log(spark, place):
-            for sql in asked:
-                spark.sql(sql).collect()
-    finally:
-        hr.detach(spark)
+    with attached_to(spark), hr.log(spark, place):
+        for sql in asked:
+            spark.sql(sql).collect()
     logged = entries(spark, place)
     assert [({*entry.kinds}, {*entry.means} - {""}) for entry in logged] == [
         ({kind}, {means} - {""}) for kind, means in asked.values()

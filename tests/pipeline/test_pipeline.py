@@ -22,6 +22,7 @@ from hedgerow.pipeline.score import score
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.sql.workload import Workload
 from hedgerow.tables.managed import ManagedTable
+from tests.support.answers import attached_to
 from tests.support.events_table import conditions, write_events
 
 if TYPE_CHECKING:
@@ -147,12 +148,9 @@ def test_the_newest_rows_are_learned_from(spark: SparkSession, source: str, tmp_
     table = apply(spark, source, learned, str(tmp_path / "events"))
     spark.read.parquet(table.path).createOrReplaceTempView("events")
     expected = spark.sql(newest).collect()
-    hr.attach(spark)
-    try:
+    with attached_to(spark):
         assert spark.sql(newest).collect() == expected
         [scan] = hr.last_query(spark)
-    finally:
-        hr.detach(spark)
     assert scan.means == "top-k" and scan.files_opened < scan.files / 2
 
 

@@ -25,6 +25,7 @@ from bench.several import schemas_of
 from tests.published.changes import change, repair
 from tests.published.outcome import Outcome, Skipped, collected, difference, opened, outcome, same, skipped, within
 from tests.published.tally import Tally
+from tests.support.answers import attached_to, without_skipping
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -158,11 +159,8 @@ def lay_out_together(spark: SparkSession, folder: Path, asked: Sequence[str], to
 
 @contextmanager
 def switched_off(spark: SparkSession) -> Iterator[None]:
-    spark.conf.set("hedgerow.enabled", "false")
-    try:
+    with without_skipping(spark):
         yield
-    finally:
-        spark.conf.unset("hedgerow.enabled")
 
 
 @dataclass
@@ -255,14 +253,11 @@ def _compared(spark: SparkSession, laid: Laid, asked: Sequence[Query], title: st
     other = spark.newSession()
     for session in (spark, other):
         session.sql(f"USE {laid.database}")
-    hr.attach(spark)
-    try:
+    with attached_to(spark):
         runner = Runner(spark, other, tally, kind)
         for query in asked:
             runner.run(query)
             print(f"{query.name}, {kind}: {len(tally.different)} different", file=sys.stderr, flush=True)
-    finally:
-        hr.detach(spark)
         for session in (spark, other):
             session.sql("USE default")
     return tally

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -11,10 +12,10 @@ from pyspark.sql import types as t
 
 import hedgerow as hr
 from hedgerow.core.predicates.sql_text import in_backticks
-from hedgerow.spark.start.session import configured
+from hedgerow.spark.start.session import configured, temporary_settings
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 _PASS = 40  # conditions that are evaluated in one pass over a table
 _HALVES = "shiftright(_hash, 32)", "_hash & 4294967295"
@@ -35,6 +36,21 @@ class Scan:
 
     root: str
     files: int
+
+
+@contextmanager
+def attached_to(spark: SparkSession) -> Iterator[None]:
+    """Attach the session for a while."""
+    hr.attach(spark)
+    try:
+        yield
+    finally:
+        hr.detach(spark)
+
+
+def without_skipping(spark: SparkSession) -> AbstractContextManager[None]:
+    """Let an attached session open all files for a while."""
+    return temporary_settings(spark, {"hedgerow.enabled": "false"})
 
 
 def ask(frame: DataFrame) -> tuple[Answer, list[Scan]]:
@@ -58,14 +74,11 @@ def opened(frame: DataFrame, condition: str) -> tuple[int, int]:
 def opened_by_each(frame: DataFrame, conditions: Sequence[str]) -> dict[str, tuple[int, int]]:
     """The same of many conditions."""
     spark, found, files = frame.sparkSession, [], {}
-    hr.attach(spark)
-    try:
+    with attached_to(spark):
         for condition in conditions:
             found.append(answer(frame.where(condition)))
             [scan] = hr.last_query(spark)
             files[condition] = scan.files_opened, scan.files
-    finally:
-        hr.detach(spark)
     for condition, attached, plain in zip(conditions, found, answers(frame, conditions), strict=True):
         assert attached == plain, condition
     return files

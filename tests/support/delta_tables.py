@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import hedgerow as hr
 from hedgerow.tables.managed import ManagedTable
 from tests.support.answers import answers, ask
+from tests.support.lay_out import by_ranges
 from tests.support.things_table import COLUMNS, ROWS
 
 if TYPE_CHECKING:
@@ -27,10 +28,7 @@ def write(spark: SparkSession, path: str, rows: DataFrame | None = None, files: 
 
 
 def by_number(spark: SparkSession, path: str, conditions: list[str] | None = None, **how: Any) -> ManagedTable:
-    workload = hr.Workload.from_sql([f"SELECT * FROM things WHERE {c}" for c in conditions or ASKED])
-    learned = hr.learn(
-        spark, path, workload, "range", hr.LearnOptions(block_rows=ROWS // FILES), columns=["number"], table="things"
-    )
+    learned = by_ranges(spark, path, "number", ROWS // FILES, conditions or ASKED, "things")
     table = hr.apply(spark, path, learned, **how)
     assert isinstance(table, ManagedTable)
     return table

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import hedgerow as hr
+from tests.support.lay_out import by_ranges
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,10 +42,7 @@ def write_kinds(spark: SparkSession, folder: Path, has_delta: bool) -> hr.Learne
     rows.write.partitionBy("v").parquet(places["partitioned"])
     rows.write.parquet(places["of two tables"])
     rows.selectExpr("id", "id AS other").write.mode("append").parquet(places["of two tables"])
-    workload = hr.Workload.from_sql(["SELECT * FROM t WHERE v < 3"])
-    learned = hr.learn(
-        spark, places["plain"], workload, "range", hr.LearnOptions(block_rows=ROWS // 3), columns=["v"], table="t"
-    )
+    learned = by_ranges(spark, places["plain"], "v", ROWS // 3, ["v < 3"])
     hr.apply(spark, places["plain"], learned, places["managed"])
     shutil.copytree(places["managed"], places["with a replica"])
     hr.apply(spark, places["with a replica"], learned, places["with a replica"], replica="second")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,9 +9,9 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.pipeline.learned import Learned
+from hedgerow.spark.start.session import configured
 from hedgerow.tables.managed import ManagedTable
-from tests.support.answers import Answer, Scan, answer, ask
-from tests.support.settings import set_to
+from tests.support.answers import Answer, Scan, answer, ask, attached_to, without_skipping
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -73,7 +71,7 @@ class Laid:
 
     def agrees_on(self, door: str, sql: str, rows: int, where: str | None = None, **settings: str) -> None:
         """`where`: what the door "read" asks in place of the SQL text."""
-        with set_to(self.spark, **settings):
+        with configured(self.spark, **settings):
             self.skips(door, *settings.values())
             key = sql, *settings.values()
             if key not in self.plain:
@@ -97,27 +95,15 @@ class Laid:
 
 def plainly(spark: SparkSession, sql: str) -> Answer:
     """Without us."""
-    with set_off(spark):
+    with without_skipping(spark):
         return answer(spark.sql(sql))
-
-
-@contextmanager
-def set_off(spark: SparkSession) -> Iterator[None]:
-    spark.conf.set("hedgerow.enabled", "false")
-    try:
-        yield
-    finally:
-        spark.conf.unset("hedgerow.enabled")
 
 
 def by(spark: SparkSession, door: str, sql: str) -> tuple[Answer, list[Scan]]:
     if door == "route":
         return ask(hr.route(spark, sql))
-    hr.attach(spark)
-    try:
+    with attached_to(spark):
         return ask(spark.sql(sql))
-    finally:
-        hr.detach(spark)
 
 
 def same(found: Answer, expected: Answer, what: str) -> None:

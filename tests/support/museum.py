@@ -10,8 +10,8 @@ some scan of an exhibit has to skip files, so that it does not pass because noth
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame
 
 import hedgerow as hr
+from hedgerow.spark.start.session import temporary_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -141,15 +142,9 @@ def rows(frame: DataFrame, sql: str) -> list[str]:
     return found if "ORDER BY" in sql else sorted(found)
 
 
-@contextmanager
-def having(sessions: Sequence[SparkSession], settings: dict[str, str]) -> Iterator[None]:
-    before = [{key: session.conf.get(key, None) for key in settings} for session in sessions]
+def having(sessions: Sequence[SparkSession], settings: dict[str, str]) -> AbstractContextManager[object]:
+    """Set both sessions for a while."""
+    stack = ExitStack()
     for session in sessions:
-        for key, value in settings.items():
-            session.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for session, old in zip(sessions, before, strict=True):
-            for key, was in old.items():
-                session.conf.unset(key) if was is None else session.conf.set(key, was)
+        stack.enter_context(temporary_settings(session, settings))
+    return stack

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import hedgerow as hr
 from hedgerow.tables.managed import ManagedTable
+from tests.support.lay_out import by_ranges
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,8 +37,7 @@ def write_things(spark: SparkSession, path: str, columns: Sequence[str] = COLUMN
 
 def by_id(spark: SparkSession, source: str, to: str, conditions: Sequence[str]) -> ManagedTable:
     """The source's rows in order of `id`; of each condition the index knows what it is in each file."""
-    workload = hr.Workload.from_sql([f"SELECT * FROM things WHERE {c}" for c in conditions])
-    learned = hr.learn(spark, source, workload, "range", hr.LearnOptions(block_rows=ROWS // FILES), columns=["id"])
+    learned = by_ranges(spark, source, "id", ROWS // FILES, conditions, "things")
     table = hr.apply(spark, source, learned, to)
     assert len(table.known) == FILES
     return table

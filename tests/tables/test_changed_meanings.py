@@ -11,8 +11,8 @@ from pyspark.sql import functions as f
 import hedgerow as hr
 from hedgerow.core.predicates.nodes import Opaque
 from hedgerow.spark.optimizer.jvm_facts import steady
-from tests.support.answers import opened
-from tests.support.settings import set_to
+from hedgerow.spark.start.session import configured
+from tests.support.answers import attached_to, opened
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -91,10 +91,10 @@ def test_ilike_goes_by_the_session_s_letters(spark: SparkSession, tmp_path: Path
     """An old Java does not know that Ꟁ is the upper case of ꟁ; Spark's own tables do."""
     columns = ("id", "concat(IF(id < 2000, 'x Ꟁ ', 'x y '), id % 50) AS s")
     condition = "s ILIKE '%ꟁ%'"
-    with set_to(spark, icu__caseMappings__enabled="false"):
+    with configured(spark, icu__caseMappings__enabled="false"):
         place = applied(spark, tmp_path, columns, condition)
         opened_of(spark, place, condition)
-    with set_to(spark, icu__caseMappings__enabled="true"):
+    with configured(spark, icu__caseMappings__enabled="true"):
         assert opened_of(spark, place, condition) >= 4
 
 
@@ -115,7 +115,7 @@ def test_delta_appends_under_another_grammar_are_refused(delta: SparkSession, tm
     table = hr.apply(
         delta, place, hr.learn(delta, place, asked, "range", hr.LearnOptions(block_rows=300), columns=["id"], table="t")
     )
-    with set_to(delta, parser__escapedStringLiterals="true"):
+    with configured(delta, parser__escapedStringLiterals="true"):
         with pytest.raises(hr.HedgerowError, match="escapedStringLiterals"):
             table.append(rows)
         opened_of(delta, place, r"s LIKE '%\_b/3%'", "delta")
@@ -128,7 +128,7 @@ def test_a_delta_column_of_another_type_since(delta: SparkSession, tmp_path: Pat
     rows = delta.range(1000).selectExpr("id", "concat('w', id % 50) AS s")
     rows.write.format("delta").option("delta.columnMapping.mode", "name").save(place)
     asked = hr.Workload.from_sql(["SELECT id FROM t WHERE s LIKE '%2024-03-02%'", "SELECT id FROM t WHERE id = 3"])
-    with set_to(delta, session__timeZone="UTC"):
+    with configured(delta, session__timeZone="UTC"):
         hr.apply(
             delta,
             place,
@@ -139,7 +139,7 @@ def test_a_delta_column_of_another_type_since(delta: SparkSession, tmp_path: Pat
         evening = "TIMESTAMP '2024-03-01 20:00:00' + make_dt_interval(0, 0, 0, id % 3000) AS s"
         table = hr.table(delta, place).append(delta.range(1000, 2000).selectExpr("id", evening))
     assert str(table.newest.entry.schema["s"]) == "timestamp"
-    with set_to(delta, session__timeZone="Asia/Tokyo"):
+    with configured(delta, session__timeZone="Asia/Tokyo"):
         assert opened_of(delta, place, "s LIKE '%2024-03-02%'", "delta") > 0
 
 
@@ -188,11 +188,8 @@ def test_a_file_that_is_read_twice(spark: SparkSession, tmp_path: Path) -> None:
 def test_nothing_is_in_an_empty_list_not_even_null(spark: SparkSession, tmp_path: Path) -> None:
     place = applied(spark, tmp_path, ("id", "IF(id >= 2000, NULL, id % 7) AS n"), "n = 3")
     rule = "org.apache.spark.sql.catalyst.optimizer.OptimizeIn"
-    with set_to(spark, optimizer__excludedRules=rule):
+    with configured(spark, optimizer__excludedRules=rule):
         frame = spark.read.parquet(place)
         assert frame.where(~f.col("n").isin([])).count() == 4000
-        hr.attach(spark)
-        try:
+        with attached_to(spark):
             assert frame.where(~f.col("n").isin([])).count() == 4000
-        finally:
-            hr.detach(spark)

@@ -10,6 +10,7 @@ import pytest
 
 import hedgerow as hr
 from tests.support.answers import Answer, answer
+from tests.support.lay_out import by_ranges
 from tests.support.other_process import run
 
 if TYPE_CHECKING:
@@ -89,16 +90,7 @@ def rewriting(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Pat
     found = Rewriting(request.param, str(tmp_path / "source"), str(tmp_path / "layout.json"), to)
     rows = spark.range(ROWS).selectExpr("id AS number", "sha2(CAST(id AS STRING), 256) AS text")
     rows.repartition(4).write.format(found.format).save(found.source)
-    workload = hr.Workload.from_sql("SELECT * FROM t WHERE number < 1000")
-    learned = hr.learn(
-        spark,
-        found.source,
-        workload,
-        "range",
-        hr.LearnOptions(block_rows=ROWS // BLOCKS, sample_rows=ROWS),
-        columns=["number"],
-        table="t",
-    )
+    learned = by_ranges(spark, found.source, "number", ROWS // BLOCKS, ["number < 1000"], sample_rows=ROWS)
     learned.save(found.layout)
     return found
 

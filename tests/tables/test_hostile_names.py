@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import hedgerow as hr
-from tests.support.answers import Answer, answer, answers
+from tests.support.answers import Answer, answer, answers, attached_to
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -101,11 +101,8 @@ def same(spark: SparkSession, table: Any, kind: str, path: str, expected: dict[s
     for condition, rows_of in expected.items():
         assert answer(table.read(where=condition)) == rows_of, condition
         assert answer(hr.route(spark, f"SELECT * FROM asked WHERE {condition}")) == rows_of, condition
-    hr.attach(spark)
-    try:
+    with attached_to(spark):
         for condition, rows_of in expected.items():
             assert answer(spark.sql(f"SELECT * FROM asked WHERE {condition}")) == rows_of, condition
             skipped |= any(scan.files_opened < scan.files for scan in hr.last_query(spark))
-    finally:
-        hr.detach(spark)
     return skipped

@@ -23,7 +23,7 @@ from hedgerow.core.predicates.sql_text import in_backticks
 from hedgerow.spark.storage.delta_rewrite import Rewrite
 from hedgerow.spark.storage.paths import added_name, added_path, escape_glob, path_in_backticks
 from hedgerow.tables.delta import rewrite as rewriting
-from tests.support.answers import answer
+from tests.support.answers import answer, attached_to
 from tests.support.delta_tables import data_files
 from tests.support.other_process import run
 
@@ -74,12 +74,9 @@ def check(spark: SparkSession, table: ManagedTable, kind: str, path: str) -> Non
     expected, sql = answer(plain(spark, kind, path).where("v = 3")), "SELECT * FROM asked WHERE v = 3"
     assert expected.rows
     assert answer(table.read("v = 3")) == answer(hr.route(spark, sql)) == expected
-    hr.attach(spark)
-    try:
+    with attached_to(spark):
         assert answer(spark.sql(sql)) == expected
         [scan] = hr.last_query(spark)
-    finally:
-        hr.detach(spark)
     found = hr.explain(spark, path, "v = 3")
     opened, there = table.files("v = 3"), table.files()
     assert set(opened) < set(there) and len(there) == scan.files
@@ -200,7 +197,7 @@ import json
 import hedgerow as hr
 from bench.data.object_store import ObjectStore, settings
 from hedgerow.spark.storage.paths import escape_glob
-from tests.support.answers import answer
+from tests.support.answers import answer, attached_to
 store, names, found = ObjectStore(), ["a%20b", "x%2Fy +#?[1]", "ün ï"], {}
 own = {"spark.sql.shuffle.partitions": "2", "spark.log.level": "OFF"}
 spark = hr.session("1g", "local[2]", **own, **settings(store.url))

@@ -9,7 +9,8 @@ import pytest
 import hedgerow as hr
 from hedgerow.core.predicates.sql_text import feature_text, term_text
 from hedgerow.pilot.autopilot import with_kept_sums
-from tests.support.settings import set_to
+from hedgerow.spark.start.session import configured
+from tests.support.answers import without_skipping
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,11 +51,8 @@ def answers(spark: SparkSession, table: hr.ManagedTable, select: str) -> tuple[l
     """The rows of plain Spark, those of the attached session, and the files that the latter opened."""
     kind = table.format.kind
     spark.read.format(kind).load(table.path).createOrReplaceTempView("t")
-    spark.conf.set("hedgerow.enabled", "false")
-    try:
+    with without_skipping(spark):
         plain = spark.sql(select).collect()
-    finally:
-        spark.conf.unset("hedgerow.enabled")
     ours = spark.sql(select).collect()
     return plain, ours, sum(scan.files_opened for scan in hr.last_query(spark))
 
@@ -78,7 +76,7 @@ def test_sums_stay_with_the_table(table: hr.ManagedTable, attached: SparkSession
     assert set(map(term_text, rewritten.summed)) == {"amount", "change", "huge", "id"}
     plain, ours, opened = answers(spark, table, "SELECT sum(id), sum(amount), sum(long) FROM t WHERE id >= 400")
     assert (ours, opened) == (plain, 3)
-    with set_to(spark, session__timeZone="Asia/Tokyo", ansi__enabled="false"):
+    with configured(spark, session__timeZone="Asia/Tokyo", ansi__enabled="false"):
         plain, ours, opened = answers(spark, table, "SELECT sum(id), sum(amount) FROM t WHERE id >= 400")
         assert (ours, opened) == (plain, 0)
     table.verify()
@@ -94,7 +92,7 @@ def test_a_sum_that_overflows(table: hr.ManagedTable, attached: SparkSession) ->
         answers(attached, table, "SELECT sum(huge) FROM t WHERE id < 400")
     with pytest.raises(Exception, match="ARITHMETIC_OVERFLOW"):
         attached.sql("SELECT sum(huge) FROM t WHERE id < 400").collect()
-    with set_to(attached, ansi__enabled="false"):
+    with configured(attached, ansi__enabled="false"):
         plain, ours, opened = answers(attached, table, "SELECT sum(huge) FROM t WHERE id < 400")
         assert (ours, opened) == (plain, 2)
         plain, ours, opened = answers(attached, table, "SELECT sum(huge) FROM t")

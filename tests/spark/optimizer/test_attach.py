@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,29 +12,21 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.spark.start.delta_jars import NO_DELTA
-from tests.support.answers import Answer, Scan, answer, ask
+from hedgerow.spark.start.session import configured
+from tests.support.answers import Answer, Scan, answer, ask, attached_to, without_skipping
 from tests.support.delta_tables import by_number, more, now, write
 from tests.support.events_table import EVENTS, conditions, write_events
+from tests.support.lay_out import by_ranges
 from tests.support.random_queries import SHAPES, questions
-from tests.support.settings import set_to
 from tests.support.things_table import FILES, ROWS, by_id, write_things
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@contextmanager
-def turned_off(spark: SparkSession) -> Iterator[None]:
-    spark.conf.set("hedgerow.enabled", "false")
-    try:
-        yield
-    finally:
-        spark.conf.unset("hedgerow.enabled")
-
-
 def both(spark: SparkSession, sql: str) -> tuple[list[Scan], list[Scan]]:
     """Run it without us and with us; the answers have to be equal. Which scans there were."""
-    with turned_off(spark):
+    with without_skipping(spark):
         expected, plainly = ask(spark.sql(sql))
     found, opened = ask(spark.sql(sql))
     assert found == expected, sql
@@ -148,7 +139,7 @@ def things(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str
         "CAST(word AS STRING) LIKE '%9'",
         "date_format(ts, 'HH') = '05'",
     ]
-    with set_to(spark, session__timeZone="UTC"):
+    with configured(spark, session__timeZone="UTC"):
         return by_id(spark, source, str(tmp_path_factory.mktemp("ours") / "things"), asked).path
 
 
@@ -169,7 +160,7 @@ def test_switches(spark: SparkSession, things: str) -> None:
     hr.attach(spark)
     hr.attach(spark)
     assert opened(spark, sql) == 1
-    with turned_off(spark):
+    with without_skipping(spark):
         assert files(ask(spark.sql(sql))[1]) == FILES
     hr.detach(spark)
     hr.detach(spark)
@@ -211,7 +202,7 @@ ODD = [
 
 @pytest.mark.parametrize("zone", ["America/New_York", pytest.param("UTC", marks=pytest.mark.long)])
 def test_odd_conditions(attached: SparkSession, things: str, zone: str) -> None:
-    with set_to(attached, session__timeZone=zone):
+    with configured(attached, session__timeZone=zone):
         for c in ODD:
             both(attached, f"SELECT * FROM parquet.`{things}` WHERE {c.format(t=things)}")
         assert opened(attached, f"SELECT id FROM parquet.`{things}` WHERE number < 20") == 1
@@ -225,12 +216,9 @@ def test_the_hour_that_comes_twice(attached: SparkSession, tmp_path: Path) -> No
     rows = attached.range(4000).selectExpr(
         "id AS number", "TIMESTAMP_LTZ '2024-11-01 00:00:00 UTC' + make_interval(0, 0, 0, 0, 0, id) AS ts"
     )
-    workload = hr.Workload.from_sql(["SELECT * FROM t WHERE ts < '2024-11-02'"])
-    learned = hr.learn(
-        attached, rows, workload, "range", hr.LearnOptions(block_rows=10, sample_rows=4000), columns=["ts"], table="t"
-    )
+    learned = by_ranges(attached, rows, "ts", 10, ["ts < '2024-11-02'"], sample_rows=4000)
     path = hr.apply(attached, rows, learned, str(tmp_path / "t")).path
-    with set_to(attached, session__timeZone="America/New_York"):
+    with configured(attached, session__timeZone="America/New_York"):
         for minutes in (3210, 3269, 3270):  # around 05:30 and 06:30 in UTC
             c = f"ts = TIMESTAMP_LTZ '2024-11-01 00:00:00 UTC' + make_interval(0, 0, 0, 0, 0, {minutes})"
             found, scans = ask(attached.sql(f"SELECT * FROM parquet.`{path}` WHERE {c}"))
@@ -238,10 +226,10 @@ def test_the_hour_that_comes_twice(attached: SparkSession, tmp_path: Path) -> No
 
 
 def test_a_view_made_under_other_settings(attached: SparkSession, things: str) -> None:
-    with set_to(attached, session__timeZone="Asia/Kathmandu"):
+    with configured(attached, session__timeZone="Asia/Kathmandu"):
         attached.sql(f"CREATE OR REPLACE VIEW other_zone AS SELECT *, hour(ts) AS h FROM parquet.`{things}`")
     try:
-        with set_to(attached, session__timeZone="UTC"):
+        with configured(attached, session__timeZone="UTC"):
             both(attached, "SELECT * FROM other_zone WHERE h = 3")
             both(attached, "SELECT * FROM other_zone WHERE h = 3 AND number < 50")
     finally:
@@ -285,8 +273,7 @@ def test_what_goes_wrong_prunes_nothing(
     def broken(*_: object) -> Any:
         raise RuntimeError("the lights went out")
 
-    hr.attach(spark)
-    try:
+    with attached_to(spark):
         monkeypatch.setattr("hedgerow.tables.opened_table.normalise", broken)
         assert opened(spark, sql) == FILES
         assert "the lights" in (hr.last_query(spark)[0].reason or "")
@@ -296,8 +283,6 @@ def test_what_goes_wrong_prunes_nothing(
         index.with_name(f".{index.name}.crc").unlink(missing_ok=True)
         hr.attach(spark)
         assert opened(spark, sql) == FILES
-    finally:
-        hr.detach(spark)
 
 
 # --- Delta ----------------------------------------------------------------------------------------
@@ -317,7 +302,7 @@ def test_delta(attached: SparkSession, path: str) -> None:
     attached.sql(f"DELETE FROM {t} WHERE number % 100 = 7")
     for c in ("number < 20", "number = 7", "word LIKE '%9' AND number < 300", "number > 1990", "kind IS NULL"):
         both(attached, f"SELECT * FROM {t} WHERE {c}")
-    with set_to(attached, session__timeZone="Asia/Kathmandu"):
+    with configured(attached, session__timeZone="Asia/Kathmandu"):
         both(attached, f"SELECT * FROM {t} WHERE hour(ts) = 3 AND number < 500")
     # what Delta's own statistics do not know
     attached.sql(f"ALTER TABLE {t} SET TBLPROPERTIES ('delta.dataSkippingNumIndexedCols' = '0')")
@@ -347,7 +332,7 @@ def test_writes_pass(attached: SparkSession, path: str, tmp_path: Path) -> None:
         )
         return answer(now(attached, to))
 
-    with turned_off(attached):
+    with without_skipping(attached):
         expected = changed(str(tmp_path / "off"))
     assert changed(str(tmp_path / "on")) == expected
 

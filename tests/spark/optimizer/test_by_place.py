@@ -17,9 +17,10 @@ import pytest
 from pyspark.sql import functions as f
 
 import hedgerow as hr
+from hedgerow.spark.start.session import configured
 from tests.support.delta_tables import by_number, now, write
 from tests.support.laid_tables import needs_delta
-from tests.support.settings import set_to
+from tests.support.lay_out import by_ranges
 from tests.support.things_table import FILES, ROWS, by_id, write_things
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def table(
         needs_delta(spark)
         found = by_number(spark, write(spark, str(folder / "things")), [SOME])
         now(spark, found.path).createOrReplaceTempView("things")
-    with set_to(spark, files__maxPartitionBytes="4m"):
+    with configured(spark, files__maxPartitionBytes="4m"):
         yield found
     spark.catalog.dropTempView("things")
 
@@ -176,7 +177,7 @@ def test_fewer_files_would_answer_otherwise(table: Any, spark: SparkSession, nam
 
 @pytest.mark.parametrize("name", ["filter", "join", "sample", "above a join"])
 def test_without_adaptive_plans(both: Any, spark: SparkSession, name: str) -> None:
-    with set_to(spark, adaptive__enabled="false"):
+    with configured(spark, adaptive__enabled="false"):
         both(BY_PLACE[name])
 
 
@@ -208,8 +209,7 @@ def test_where_spark_splits_a_file(table: Any, attached: SparkSession) -> None:
 def test_a_replica_is_left_alone(spark: SparkSession, tmp_path: Any) -> None:
     source = write_things(spark, str(tmp_path / "plain"))
     table = by_id(spark, source, str(tmp_path / "things"), [SOME])
-    workload = hr.Workload.from_sql(["SELECT * FROM things WHERE price < 5"])
-    second = hr.learn(spark, source, workload, "range", hr.LearnOptions(block_rows=ROWS // FILES), columns=["price"])
+    second = by_ranges(spark, source, "price", ROWS // FILES, ["price < 5"], "things")
     table = hr.apply(spark, source, second, table.path, replica="second")
     sql = f"SELECT id, price FROM parquet.`{table.path}` WHERE price < 5"
     plain = sorted(map(str, spark.sql(f"{sql} AND rand(3) < 0.5").collect()))

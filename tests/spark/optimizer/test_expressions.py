@@ -13,7 +13,7 @@ import hedgerow as hr
 from hedgerow.core.layouts.curve import Axis, BlockAxis, CurveLayout
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.pipeline.learned import Learned
-from tests.support.answers import answer, answers, ask
+from tests.support.answers import answer, answers, ask, attached_to
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -84,8 +84,7 @@ def check(spark: SparkSession, table: Any, plain: Any) -> None:
     name = f"{table.state.kind}.`{table.path}`"
     every = len(table.files())
     unseen = addresses(2, 6)
-    hr.attach(spark)
-    try:
+    with attached_to(spark):
         asked = [*FIXED, *unseen, f"{YOURS} AND {FIXED[0]}", YOURS]
         for c, expected in zip(asked, answers(plain, asked, ["id", "ip"]), strict=True):
             found, scans = ask(table.read(where=c, columns=["id", "ip"]))
@@ -102,8 +101,6 @@ def check(spark: SparkSession, table: Any, plain: Any) -> None:
         assert len(table.files(where="info['courier'] = 'nobody'")) == 0  # of the value there are bounds too
         assert sum(len(table.files(where=c)) for c in unseen) < 0.5 * every * len(unseen)
         assert not any(report.reason for report in hr.last_query(spark))
-    finally:
-        hr.detach(spark)
 
 
 def test_parquet(spark: SparkSession, source: str, learned: Learned, tmp_path: Path) -> None:

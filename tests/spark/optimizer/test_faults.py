@@ -21,11 +21,11 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.pipeline.learned import Learned
+from hedgerow.spark.start.session import configured
 from hedgerow.tables.managed import ManagedTable
 from hedgerow.tables.sealed import sealed, unsealed
 from tests.support.answers import answer
 from tests.support.laid_tables import COLUMNS, ROWS, STEP, Laid, by, learned, needs_delta, plainly, same
-from tests.support.settings import set_to
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module", autouse=True)
 def in_utc(spark: SparkSession) -> Iterator[None]:
-    with set_to(spark, session__timeZone="UTC"):
+    with configured(spark, session__timeZone="UTC"):
         yield
 
 
@@ -146,7 +146,7 @@ VIEWS: Mapping[str, tuple[str, dict[str, str], str, int]] = {
 def test_04_a_view_made_under_other_settings(laid: Laid, door: str, what: str) -> None:
     """The view's expressions keep the settings of its making, those of the asking session say nothing about them."""
     expression, settings, where, rows = VIEWS[what]
-    with set_to(laid.spark, **settings):
+    with configured(laid.spark, **settings):
         laid.spark.sql(f"CREATE OR REPLACE TEMP VIEW faults_v AS SELECT *, {expression} AS x FROM {laid.name}")
     try:
         laid.agrees_on(door, f"SELECT id FROM faults_v WHERE {where}", rows)
@@ -167,7 +167,7 @@ def test_05_decimals_under_another_rule_of_precision(laid: Laid, door: str) -> N
 def test_06_a_column_that_differs_in_case(parquet: Laid, door: str, how: str) -> None:
     """Where case counts, NUMBER is not `number`: no file has it, so all its values are NULL."""
     spark, path, schema = parquet.spark, parquet.table.path, "id BIGINT, NUMBER INT, digits STRING"
-    with set_to(spark, caseSensitive="true"):
+    with configured(spark, caseSensitive="true"):
         if how == "a table of the catalog":
             spark.sql(f"CREATE TABLE faults_c ({schema}) USING parquet LOCATION '{path}'")
         else:
@@ -296,7 +296,7 @@ def test_15_files_of_another_schema(parquet: Laid, parquet_copy: Laid, tmp_path:
     parquet_copy.spark.range(10).selectExpr(*columns).coalesce(1).write.parquet(str(tmp_path / "others"))
     shutil.copy(next((tmp_path / "others").glob("*.parquet")), Path(parquet_copy.table.path) / name)
     sql = f"SELECT * FROM {parquet_copy.name} WHERE {where}"
-    with set_to(parquet_copy.spark, **settings):
+    with configured(parquet_copy.spark, **settings):
         expected = plainly(parquet_copy.spark, sql)
         assert (expected.rows, len(expected.columns)) == (rows, width)
         same(by(parquet_copy.spark, door, sql)[0], expected, sql)

@@ -11,9 +11,9 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.pipeline.learned import Learned
+from hedgerow.spark.start.session import configured
 from tests.support.answers import answer, ask
 from tests.support.laid_tables import by, files, learned, needs_delta, plainly, same, workload_of
-from tests.support.settings import set_to
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture(scope="module", autouse=True)
 def in_utc(spark: SparkSession) -> Iterator[None]:
-    with set_to(spark, session__timeZone="UTC"):
+    with configured(spark, session__timeZone="UTC"):
         yield
 
 
@@ -100,7 +100,7 @@ def test_02_a_session_that_writes_milliseconds(
     path = small(spark, str(tmp_path / "things"), kind, exact)
     before = answer(now(spark, path, kind))
     more = spark.range(80, 120).selectExpr("id", "CAST(id AS INT) AS number", exact)
-    with set_to(spark, parquet__outputTimestampType="TIMESTAMP_MILLIS"):
+    with configured(spark, parquet__outputTimestampType="TIMESTAMP_MILLIS"):
         table = hr.apply(spark, path, plain_layout, *([f"{path}_by_us"] if kind == "parquet" else []))
         table.append(more)
     after = now(spark, table.path, kind)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hedgerow as hr
+from hedgerow.spark.start.session import temporary_settings
 from hedgerow.tables.managed import ManagedTable
 from tests.support.answers import Answer, answer, answers, ask
 from tests.support.checked_table import World, forget, register
@@ -97,11 +98,8 @@ def test_texts(things: World, sql: str) -> None:
 
     spark = things.spark
     spark.udtf.register("ids", udtf(Ids, returnType="id BIGINT"))
-    spark.conf.set("tests.word", "w17")
-    try:
+    with temporary_settings(spark, {"tests.word": "w17"}):
         things.check(sql, things.plainly(sql), None)
-    finally:
-        spark.conf.unset("tests.word")
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hedgerow as hr
-from tests.support.settings import set_to
+from hedgerow.spark.start.session import configured
+from tests.support.answers import without_skipping
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -212,12 +213,9 @@ def over(attached: SparkSession, path: str) -> Iterator[SparkSession]:
 
 def both(spark: SparkSession, sql: str) -> tuple[list[Row], list[Row]]:
     """The rows of plain Spark, then those of the attached session."""
-    spark.conf.set("hedgerow.enabled", "false")
-    try:
+    with without_skipping(spark):
         expected = spark.sql(sql)
         plain = expected.collect()
-    finally:
-        spark.conf.unset("hedgerow.enabled")
     ours = spark.sql(sql)
     assert ours.schema == expected.schema
     return plain, ours.collect()
@@ -350,7 +348,7 @@ def test_one_frame_twice_is_limited_only_where_it_says_so(over: SparkSession) ->
 
 
 def test_a_zone_and_other_settings_leave_the_order_of_columns(over: SparkSession) -> None:
-    with set_to(over, session__timeZone="Asia/Tokyo", ansi__enabled="false"):
+    with configured(over, session__timeZone="Asia/Tokyo", ansi__enabled="false"):
         plain, ours = both(over, FIRST["newest"][0])
         assert (ours, opened(over)) == (plain, 1)
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hedgerow as hr
-from tests.spark.optimizer.test_attach import turned_off
-from tests.support.answers import Answer, answer
+from tests.support.answers import Answer, answer, without_skipping
 from tests.support.things_table import FILES, by_id, write_things
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def test_what_is_written_is_read_of_few_files(
         check()
         return answer(attached.read.format(kind).load(path))
 
-    with turned_off(attached):
+    with without_skipping(attached):
         expected = written("off", None)
     assert written("on", 1) == expected
 
@@ -63,7 +62,7 @@ def test_a_merge_of_our_rows(attached: SparkSession, delta: SparkSession, query:
         )
         return answer(attached.sql(f"SELECT * FROM {table}"))
 
-    with turned_off(attached):
+    with without_skipping(attached):
         expected = changed("off")
     assert changed("on") == expected
 
@@ -71,6 +70,6 @@ def test_a_merge_of_our_rows(attached: SparkSession, delta: SparkSession, query:
 def test_a_query_with_skipping_off_has_no_report(attached: SparkSession, query: str) -> None:
     attached.sql(query).collect()
     assert [scan.files_opened for scan in hr.last_query(attached)] == [1]
-    with turned_off(attached):
+    with without_skipping(attached):
         attached.sql(query).collect()
         assert hr.last_query(attached) == []

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hedgerow as hr
+from tests.support.lay_out import by_ranges
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,8 +26,7 @@ def test_zeros(spark: SparkSession, tmp_path: Path, kind: str, request: pytest.F
         request.getfixturevalue("delta")
     source, to = str(tmp_path / "odds"), str(tmp_path / "to") if kind == "parquet" else None
     spark.range(ROWS).selectExpr(*COLUMNS).coalesce(1).write.format(kind).save(source)
-    workload = hr.Workload.from_sql([f"SELECT * FROM odds WHERE {c}" for c in ("id < 500", "odd = 3")])
-    learned = hr.learn(spark, source, workload, "range", hr.LearnOptions(block_rows=500), columns=["id"], table="odds")
+    learned = by_ranges(spark, source, "id", 500, ("id < 500", "odd = 3"), "odds")
     table = hr.apply(spark, source, learned, to)
     table = table.append(
         spark.range(3).selectExpr("id", "-0.0D AS odd", "0F AS small", "named_struct('x', -0.0D) AS parts")

@@ -11,6 +11,7 @@ import pytest
 import hedgerow as hr
 from tests.support.answers import answer
 from tests.support.delta_tables import by_number, data_files, now, write
+from tests.support.lay_out import by_ranges
 from tests.support.other_process import killed_after
 from tests.support.things_table import ROWS, by_id, write_things
 
@@ -38,10 +39,7 @@ def killed(after: float, source: str, layout: str, to: str) -> bool:
 def kill_delta(spark: SparkSession, folder: Path, moments: list[float]) -> int:
     path = write(spark, str(folder / "things"))
     before = answer(now(spark, path))
-    workload = hr.Workload.from_sql("SELECT * FROM things WHERE number < 100")
-    learned = hr.learn(
-        spark, path, workload, "range", hr.LearnOptions(block_rows=250), columns=["number"], table="things"
-    )
+    learned = by_ranges(spark, path, "number", 250, ["number < 100"], "things")
     learned.save(folder / "layout.json")
     ended = 0
     for after in moments:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hedgerow as hr
+from tests.support.answers import attached_to
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -53,13 +54,10 @@ def same(spark: SparkSession, path: str, condition: str) -> int:
     """Return how many files an attached query opens, after a look at its rows."""
     sql = f"SELECT * FROM delta.`{path}` WHERE {condition}"
     plain = sorted(spark.sql(sql).collect())
-    hr.attach(spark)
-    try:
+    with attached_to(spark):
         assert sorted(spark.sql(sql).collect()) == plain
         [scan] = hr.last_query(spark)
         return scan.files_opened
-    finally:
-        hr.detach(spark)
 
 
 def test_optimize_leaves_our_files_and_clusters_the_others(delta: SparkSession, liquid: str) -> None:

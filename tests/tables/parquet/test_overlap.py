@@ -26,6 +26,7 @@ from tests.support.checked_table import World, forget, register
 from tests.support.crossing_arms import CONDITIONS as CROSS
 from tests.support.crossing_arms import arms
 from tests.support.events_table import EVENTS, conditions, write_events
+from tests.support.lay_out import by_ranges
 from tests.support.random_queries import questions
 from tests.support.workload_conditions import about
 
@@ -303,8 +304,7 @@ def test_other_settings(events: World) -> None:
 @pytest.mark.long
 def test_a_replica_with_overlap(spark: SparkSession, source: str, made: ManagedTable, tmp_path: Path) -> None:
     """The table is sorted, its replica overlaps; an append goes to both."""
-    workload = hr.Workload.from_sql([f"SELECT * FROM arms WHERE {c}" for c in CROSS])
-    sorted_ = hr.learn(spark, source, workload, "range", hr.LearnOptions(block_rows=200), columns=["z"])
+    sorted_ = by_ranges(spark, source, "z", 200, CROSS, "arms")
     hr.apply(spark, source, sorted_, str(tmp_path / "arms"))
     table = hr.apply(spark, source, made.layout, str(tmp_path / "arms"), replica="second")
     table = table.append(spark.read.parquet(source).where("z > 1000"))

@@ -17,6 +17,7 @@ import pytest
 
 import hedgerow as hr
 from tests.support.answers import answer
+from tests.support.lay_out import by_ranges
 from tests.support.other_process import begun, told_then_killed
 
 if TYPE_CHECKING:
@@ -85,8 +86,7 @@ def test_a_table_on_a_disk(spark: SparkSession, tmp_path: Path) -> None:
     for i, source in enumerate(sources):
         rows = spark.range(i * ROWS, (2 * i + 1) * ROWS).selectExpr("id", "id % 7 AS v")
         rows.repartition(3).write.parquet(source)
-    workload = hr.Workload.from_sql([f"SELECT * FROM t WHERE v = {v}" for v in range(7)])
-    learned = hr.learn(spark, sources[0], workload, "range", hr.LearnOptions(block_rows=400), columns=["v"], table="t")
+    learned = by_ranges(spark, sources[0], "v", 400, [f"v = {v}" for v in range(7)])
     learned.save(tmp_path / "layout.json")
     expected = [answer(spark.read.parquet(source)) for source in sources]
     hr.apply(spark, sources[0], learned, str(to))

@@ -10,8 +10,9 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.spark.start.session import configured
-from tests.support.answers import answer
+from tests.support.answers import answer, attached_to
 from tests.support.folder_contents import contents
+from tests.support.lay_out import by_ranges
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,17 +23,13 @@ def test_the_table_tells(spark: SparkSession, tmp_path: Path, mode: str) -> None
     source, path = str(tmp_path / "source"), str(tmp_path / "table")
     rows = spark.range(600).selectExpr("id", "id % 6 AS v", "id % 2 AS p")
     rows.write.parquet(source)
-    workload = hr.Workload.from_sql([f"SELECT * FROM t WHERE v = {v}" for v in range(6)])
-    learned = hr.learn(spark, source, workload, "range", hr.LearnOptions(block_rows=100), columns=["v"], table="t")
+    learned = by_ranges(spark, source, "v", 100, [f"v = {v}" for v in range(6)])
     table = hr.apply(spark, source, learned, path)
     with configured(spark, sources__partitionOverwriteMode="dynamic"):
         rows.where("p = 0").write.mode(mode).partitionBy("p").parquet(path)
     plain = answer(spark.read.parquet(path).where("v = 2").select("id", "v", "p"))
-    hr.attach(spark)
-    try:
+    with attached_to(spark):
         assert answer(spark.read.parquet(path).where("v = 2").select("id", "v", "p")) == plain
-    finally:
-        hr.detach(spark)
     table, before = hr.table(spark, path), contents(Path(path))
     with pytest.raises(hr.HedgerowError, match="the folder p=0 hides its files from Spark"):
         table.verify()

@@ -19,12 +19,12 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
+from hedgerow.spark.start.session import configured
 from hedgerow.tables.entry import Entry
 from hedgerow.tables.managed import ManagedTable
 from hedgerow.tables.parquet.partial import new_partial
 from hedgerow.tables.sealed import digest
 from tests.support.answers import answer, answers, ask
-from tests.support.settings import set_to
 from tests.support.things_table import FILES, ROWS, by_id, write_things
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ SETTINGS: list[tuple[dict[str, str], list[str], str]] = [
 
 @pytest.fixture(scope="module")
 def table(spark: SparkSession, source: str, tmp_path_factory: pytest.TempPathFactory) -> ManagedTable:
-    with set_to(spark, session__timeZone="UTC"):
+    with configured(spark, session__timeZone="UTC"):
         return by_id(spark, source, str(tmp_path_factory.mktemp("ours") / "things"), LEARNED)
 
 
@@ -74,9 +74,9 @@ def table(spark: SparkSession, source: str, tmp_path_factory: pytest.TempPathFac
 def test_reading_under_other_settings(
     spark: SparkSession, source: str, table: ManagedTable, settings: dict[str, str], conditions: list[str], other: str
 ) -> None:
-    with set_to(spark, session__timeZone="UTC"):
+    with configured(spark, session__timeZone="UTC"):
         before = _answer_or_none(spark, source, other) if other else None
-    with set_to(spark, **settings):
+    with configured(spark, **settings):
         assert not other or _answer_or_none(spark, source, other) != before, "the setting makes no difference"
         for c, expected in zip(conditions, answers(spark.read.parquet(source), conditions), strict=True):
             found, opened = ask(table.read(where=c))
@@ -96,10 +96,10 @@ def _answer_or_none(spark: SparkSession, source: str, condition: str) -> Any:
 
 def test_the_index_is_used_where_it_holds(spark: SparkSession, table: ManagedTable) -> None:
     """Or all of the above would prove nothing."""
-    with set_to(spark, session__timeZone="UTC"):
+    with configured(spark, session__timeZone="UTC"):
         for c in [*LEARNED[3:7], "number < 5", "text = 'a\tb' AND number < 500", LEARNED[9]]:
             assert len(table.files(where=c)) < FILES, c
-    with set_to(spark, session__timeZone="Asia/Kathmandu"):
+    with configured(spark, session__timeZone="Asia/Kathmandu"):
         assert len(table.files(where="CAST(CAST(number AS STRING) AS INT) < 5")) == FILES
         assert len(table.files(where="number < 5")) == 1
 
@@ -119,10 +119,10 @@ STALE: list[tuple[list[str], dict[str, str], dict[str, str]]] = [
 def test_stale(
     spark: SparkSession, source: str, tmp_path: Path, asked: list[str], then: dict[str, str], now: dict[str, str]
 ) -> None:
-    with set_to(spark, **then):
+    with configured(spark, **then):
         learned = [*asked, "number = 5", "CAST(number AS TINYINT) = 5"]
         written = by_id(spark, source, str(tmp_path / "things"), learned)
-    with set_to(spark, **now):
+    with configured(spark, **now):
         assert [answer(written.read(where=c)) for c in asked] == answers(spark.read.parquet(source), asked)
 
 

@@ -10,6 +10,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.spark.start.delta_jars import NO_DELTA
 from tests.support.laid_tables import needs_delta
+from tests.support.lay_out import by_ranges
 from tests.support.museum import ASKED, COLUMNS, FILES, PAGES, ROWS, SETTINGS, Shown, having
 
 if TYPE_CHECKING:
@@ -35,8 +36,7 @@ def laid(sessions: tuple[SparkSession, SparkSession], tmp_path_factory: pytest.T
     folder = tmp_path_factory.mktemp("museum")
     source = str(folder / "museum")
     spark.range(ROWS).selectExpr(*COLUMNS).coalesce(1).write.parquet(source)
-    workload = hr.Workload.from_sql([f"SELECT * FROM museum WHERE {c}" for c in ASKED])
-    learned = hr.learn(spark, source, workload, "range", hr.LearnOptions(block_rows=ROWS // FILES), columns=["id"])
+    learned = by_ranges(spark, source, "id", ROWS // FILES, ASKED, "museum")
     truth = f"parquet.`{source}`"
     table = hr.apply(spark, source, learned, str(folder / "parquet"), hr.WriteOptions(parquet=PAGES))
     found = [Shown(spark, attached, f"parquet.`{folder}/parquet`", truth, table)]
@@ -65,11 +65,8 @@ def changed(sessions: tuple[SparkSession, SparkSession]) -> Iterator[Shown]:
         f"CREATE TABLE museum_changed USING delta TBLPROPERTIES ({properties}) AS "
         "SELECT id, CAST(id AS INT) AS a, CAST(id + 5000 AS INT) AS b FROM range(400)"
     )
-    workload = hr.Workload.from_sql(
-        [f"SELECT * FROM museum_changed WHERE {c}" for c in ("a < 5", "b < 5005", "id < 5")]
-    )
-    learned = hr.learn(
-        spark, "museum_changed", workload, "range", hr.LearnOptions(block_rows=100, sample_rows=400), columns=["id"]
+    learned = by_ranges(
+        spark, "museum_changed", "id", 100, ("a < 5", "b < 5005", "id < 5"), "museum_changed", sample_rows=400
     )
     hr.apply(spark, "museum_changed", learned)
     spark.sql("ALTER TABLE museum_changed ADD COLUMN extra INT")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hedgerow as hr
+from tests.support.lay_out import by_ranges
 from tests.support.museum import Shown, having
 
 if TYPE_CHECKING:
@@ -229,9 +230,8 @@ def test_old_calendar(
         {**modes, "spark.sql.parquet.outputTimestampType": "INT96" if kind == "LEGACY" else "TIMESTAMP_MICROS"},
     ):
         spark.range(400).selectExpr(*columns).coalesce(1).write.parquet(f"{folder}/ages")
-        workload = hr.Workload.from_sql(["SELECT * FROM ages WHERE day < '1001-02-01' AND ts IS NULL"])
-        learned = hr.learn(
-            spark, f"{folder}/ages", workload, "range", hr.LearnOptions(block_rows=100, sample_rows=400), columns=["id"]
+        learned = by_ranges(
+            spark, f"{folder}/ages", "id", 100, ["day < '1001-02-01' AND ts IS NULL"], "ages", sample_rows=400
         )
         table = hr.apply(spark, f"{folder}/ages", learned, f"{folder}/laid")
     Shown(spark, attached, f"parquet.`{folder}/laid`", f"parquet.`{folder}/ages`", table).check(
