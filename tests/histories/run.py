@@ -180,6 +180,7 @@ class History:
         self.sessions, self.format, self.tally, self.say = sessions, format_, tally, say
         self.world = World(sessions.attached, sessions.plain, sessions.other, folder)
         self.steps: ModuleType = FORMATS[format_]
+        self.unasked = False  # the last step that changed something was not followed by queries
 
     def run(self, steps: Sequence[Step], ask_from: int = 0) -> Failure | None:
         """The first failure, if any; queries are asked after the steps from `ask_from` on."""
@@ -230,8 +231,9 @@ class History:
             self.tally.not_done[f"{kind}: {_general(told, self.world)}"] += 1
         took = time.perf_counter() - since
         self.say(f"    {at:2} {took:5.1f} s {kind} {seed}: {told if outcome == 'done' else f'{outcome} {told}'}")
-        if not hasattr(self.world, "main") or outcome == "not now":
+        if not hasattr(self.world, "main") or (outcome == "not now" and not self.unasked):
             return None
+        self.unasked = not asks
         if outcome == "done":
             self.steps.remember(self.world)
         for problem in self._problems(Random(f"queries {kind} {seed}"), kind, outcome) if asks else ():

@@ -7,19 +7,21 @@ ties, NULL, NaN, -0.0, long texts that a footer cuts, numbers in texts that do n
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import pytest
 
 import hedgerow as hr
-from hedgerow.spark.start.session import configured
+from hedgerow.spark.start.session import configured, temporary_settings
 from tests.support.answers import without_skipping
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import Row, SparkSession
+
+    from hedgerow.tables.managed import ManagedTable
 
 ROWS, FILES = 2000, 8
 COLUMNS = (
@@ -229,17 +231,17 @@ def opened(spark: SparkSession) -> int:
     return sum(scan.files_opened for scan in hr.last_query(spark))
 
 
-def check_foreseen(spark: SparkSession, path: str, sql: str) -> bool:
+def check_foreseen(spark: SparkSession, table: ManagedTable, sql: str) -> bool:
     """Check that `explain` and `score` foresee the means and the files of the last query; True if by more than WHERE.
 
     They know less of expressions and of nested queries than Spark does: then they foresee the files of its WHERE."""
-    ran = hr.last_query(spark)
-    queries = list(hr.table(spark, path).bound(hr.Workload.from_sql(sql)))
+    ran, workload = hr.last_query(spark), hr.Workload.from_sql(sql)
+    queries = list(table.bound(workload))
     if len(ran) != 1 or len(queries) != 1 or queries[0].wanted("things") is None:
         return False
-    found = hr.explain(spark, path, sql, count=False)
+    found = hr.explain(spark, table.path, sql, count=False)
     assert (found.means, found.opened, found.files) == (ran[0].means, ran[0].files_opened, ran[0].files), sql
-    score = hr.table(spark, path).score(hr.Workload.from_sql(sql))
+    score = table.score(workload)
     assert (score.queries[0].means, score.blocks_read) == (found.means, found.opened / found.files)
     return found.means != "where"
 
@@ -274,10 +276,10 @@ def test_aggregates(over: SparkSession, sql: str, files: int) -> None:
 
 
 def test_explain_foresees_the_files(over: SparkSession, path: str) -> None:
-    missed = []
+    missed, table = [], hr.table(over, path)
     for name, (sql, _) in [*FIRST.items(), *ANY.items(), *AGGREGATES.items()]:
         over.sql(sql)._jdf.queryExecution().optimizedPlan()
-        if means(over) - {"where"} and not check_foreseen(over, path, sql):
+        if means(over) - {"where"} and not check_foreseen(over, table, sql):
             missed.append(name)
     assert missed == MISSED
     for sql in LEFT_ALONE.values():
@@ -303,32 +305,25 @@ def test_other_queries_skip_by_where(over: SparkSession, path: str, sql: str) ->
 )
 def test_a_row_that_fails_makes_the_query_fail(over: SparkSession, sql: str) -> None:
     for state in ("false", "true"):
-        over.conf.set("hedgerow.enabled", state)
-        with pytest.raises(Exception, match="CAST_INVALID_INPUT"):
+        changed = temporary_settings(over, {"hedgerow.enabled": state})
+        with changed, pytest.raises(Exception, match="CAST_INVALID_INPUT"):
             over.sql(sql).collect()
 
 
 @pytest.mark.parametrize(
-    "setting, sql",
+    ("setting", "by", "sql"),
     [
-        ("hedgerow.topk", FIRST["newest"][0]),
-        ("hedgerow.limit", ANY["some rows"][0]),
-        ("hedgerow.aggregates", AGGREGATES["count"][0]),
+        ("topk", "top-k", FIRST["newest"][0]),
+        ("limit", "limit", ANY["some rows"][0]),
+        ("aggregates", "aggregates", AGGREGATES["count"][0]),
     ],
 )
-def test_each_means_can_be_switched_off(over: SparkSession, setting: str, sql: str) -> None:
+def test_each_means_can_be_switched_off(over: SparkSession, setting: str, by: str, sql: str) -> None:
     over.sql(sql).collect()
-    [scan] = hr.last_query(over)
-    assert (
-        scan.means
-        == {"hedgerow.topk": "top-k", "hedgerow.limit": "limit", "hedgerow.aggregates": "aggregates"}[setting]
-    )
-    over.sql(f"SET {setting}=false")
-    try:
+    assert means(over) == {by}
+    with temporary_settings(over, {f"hedgerow.{setting}": "false"}):
         over.sql(sql).collect()
         assert [(scan.means, scan.files_opened) for scan in hr.last_query(over)] == [("where", FILES)]
-    finally:
-        over.conf.unset(setting)
 
 
 def test_a_cached_query_stays_as_it_was_read(over: SparkSession) -> None:
@@ -359,6 +354,7 @@ def test_files_that_the_index_does_not_know(spark: SparkSession, attached: Spark
     path = laid_out(spark, source, str(tmp_path / "table"))
     spark.range(ROWS, ROWS + 30).selectExpr(*COLUMNS).coalesce(1).write.mode("append").parquet(path)
     attached.read.parquet(path).createOrReplaceTempView("t")
+    table = hr.table(attached, path)
     for sql, files in (
         ("SELECT id FROM t ORDER BY ts DESC LIMIT 5", 2),  # nothing is known of the new file
         ("SELECT id FROM t ORDER BY ts LIMIT 5", 2),
@@ -366,10 +362,10 @@ def test_files_that_the_index_does_not_know(spark: SparkSession, attached: Spark
     ):
         plain, ours = both(attached, sql)
         assert (ours, opened(attached)) == (plain, files), sql
-        assert check_foreseen(attached, path, sql)
+        assert check_foreseen(attached, table, sql)
     check_any(attached, "SELECT id FROM t LIMIT 5")
     assert opened(attached) == 1
-    assert check_foreseen(attached, path, "SELECT id FROM t LIMIT 5")
+    assert check_foreseen(attached, table, "SELECT id FROM t LIMIT 5")
 
 
 def test_a_file_that_is_listed_twice(over: SparkSession, path: str) -> None:
@@ -380,8 +376,8 @@ def test_a_file_that_is_listed_twice(over: SparkSession, path: str) -> None:
     check_any(over, f"SELECT id FROM t LIMIT {ROWS + 5}")
 
 
-FEW = ("newest", "count of a condition", "sums and the rest", "groups and the rest")
-ALSO = ("of a condition that is no file's", "all at once", "different values")
+FEW = ("newest", "count of a condition", "groups and the rest")
+ALSO = ("sums and the rest", "of a condition that is no file's", "all at once", "different values")
 ALSO += ("nulls first", "count", "with filters", "short texts", "groups of NULLs")
 
 
@@ -394,25 +390,22 @@ def test_delta(delta: SparkSession, attached: SparkSession, tmp_path: Path, name
     laid_out(delta, path)
     questions = [{**FIRST, **AGGREGATES}[name][0] for name in names]
 
-    def check() -> dict[str, int]:
+    def check(questions: Sequence[str]) -> list[int]:
         attached.read.format("delta").load(path).createOrReplaceTempView("t")
-        files = {}
+        files, table = [], hr.table(attached, path)
         for sql in questions:
             plain, ours = both(attached, sql)
             assert Counter(map(str, ours)) == Counter(map(str, plain)), sql
-            files[sql] = opened(attached)
+            files.append(opened(attached))
             if sql != AGGREGATES["count"][0]:  # Delta answers it from its log
-                check_foreseen(attached, path, sql)
-        check_any(attached, ANY["of several files"][0])
+                check_foreseen(attached, table, sql)
         return files
 
-    newest, count = FIRST["newest"][0], AGGREGATES["count of a condition"][0]
-    before = check()
-    assert (before[newest], before[count]) == (1, 1)
+    assert check(questions)[:2] == [1, 1]
     delta.sql(f"DELETE FROM delta.`{path}` WHERE id % 250 = 249 OR id BETWEEN 1745 AND 1995")
-    deleted = check()
-    assert (deleted[newest], deleted[count]) == (2, 1)  # one file has four rows left
+    assert check(questions)[:2] == [2, 1]  # one file has four rows left
+    check_any(attached, ANY["of several files"][0])
     delta.range(ROWS, ROWS + 30).selectExpr(*COLUMNS).coalesce(1).write.format("delta").mode("append").save(path)
-    assert check()[newest] > 1
+    assert check(questions)[0] > 1
     delta.sql(f"RESTORE TABLE delta.`{path}` TO VERSION AS OF 1")
-    assert check() == before
+    assert check(questions[:2]) == [1, 1]
