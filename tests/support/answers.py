@@ -6,8 +6,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 import hedgerow as hr
@@ -15,7 +18,7 @@ from hedgerow.core.predicates.sql_text import in_backticks
 from hedgerow.spark.start.session import configured, temporary_settings
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 _PASS = 40  # conditions that are evaluated in one pass over a table
 _HALVES = "shiftright(_hash, 32)", "_hash & 4294967295"
@@ -55,15 +58,31 @@ def without_skipping(spark: SparkSession) -> AbstractContextManager[None]:
 
 def ask(frame: DataFrame) -> tuple[Answer, list[Scan]]:
     """Run the query, once: its answer, and the scans that were run for it."""
-    plain = frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))  # a join may give one name twice
-    summed = plain.selectExpr(f"{row_hash(plain)} AS h").selectExpr("count(*) AS n", "sum(CAST(h AS DECIMAL(38))) AS s")
-    [row] = summed.collect()
-    columns = tuple((f.name, f.dataType.simpleString()) for f in frame.schema.fields)
-    return Answer(row["n"], row["s"] or Decimal(0), columns), list(scans(summed))
+    [found], opened = ask_all([frame])
+    return found, opened
+
+
+def ask_all(frames: Sequence[DataFrame]) -> tuple[list[Answer], list[Scan]]:
+    """The answers of many queries, which run as one, each with scans of its own; and these scans."""
+    hashed = []
+    for i, frame in enumerate(frames):
+        plain = frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))  # a join may give one name twice
+        hashed.append(plain.selectExpr(f"{i} AS q", f"{row_hash(plain)} AS h"))
+    sums = f.count("*").alias("n"), f.expr("sum(CAST(h AS DECIMAL(38)))").alias("s")
+    summed = reduce(DataFrame.unionAll, hashed).groupBy(*["q"] * (len(hashed) > 1)).agg(*sums)
+    rows = {row["q"] if len(hashed) > 1 else 0: row for row in summed.collect()}
+    none = {"n": 0, "s": None}
+    sums_of = [rows.get(i, none) for i in range(len(frames))]
+    found = [Answer(s["n"], s["s"] or Decimal(0), columns_of(q)) for s, q in zip(sums_of, frames, strict=True)]
+    return found, list(scans(summed))
 
 
 def answer(frame: DataFrame) -> Answer:
     return ask(frame)[0]
+
+
+def columns_of(frame: DataFrame) -> tuple[tuple[str, str], ...]:
+    return tuple((field.name, field.dataType.simpleString()) for field in frame.schema.fields)
 
 
 def opened(frame: DataFrame, condition: str) -> tuple[int, int]:
@@ -96,7 +115,7 @@ def row_hash(frame: DataFrame) -> str:
 def answers(frame: DataFrame, conditions: Sequence[str], wanted: Sequence[str] | None = None) -> list[Answer]:
     """The wanted columns of the rows that each condition leaves, many conditions in one pass."""
     shown = frame if wanted is None else frame.select(*wanted)
-    columns = tuple((f.name, f.dataType.simpleString()) for f in shown.schema.fields)
+    columns = columns_of(shown)
     hashed = frame.selectExpr("*", f"{row_hash(shown)} AS _hash")
     found: list[Answer] = []
     for start in range(0, len(conditions), _PASS):

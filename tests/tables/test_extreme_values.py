@@ -131,13 +131,13 @@ def _compare(spark: SparkSession, folder: Path, format_: str, learner: str, rand
     kinds = OF_DELTA if format_ == "delta" else list(ENDS)
     source, to = str(folder / "source"), str(folder / "table") if format_ == "parquet" else None
     rows(spark, kinds).write.format(format_).save(source)
-    asked = that_run(spark.read.format(format_).load(source), conditions(random, kinds, 24))
+    asked = that_run(spark.read.format(format_).load(source), conditions(random, kinds, 20))
     workload = hr.Workload.from_sql([f"SELECT * FROM ends WHERE {c}" for c in asked])
     found = hr.learn(spark, source, workload, learner, hr.LearnOptions(block_rows=60), table="ends")
     table = hr.apply(spark, source, found, to).append(rows(spark, kinds, ROWS, 120))
     assert table.verify()["rows"] == ROWS + 120
     frame = spark.read.format(format_).load(table.path)
-    asked = that_run(frame, [*asked[:8], *conditions(random, kinds, 8)])
+    asked = that_run(frame, [*asked[:6], *conditions(random, kinds, 6)])
     files = opened_by_each(frame, asked)
     assert any(opened < all_ for opened, all_ in files.values()), "no file was skipped"
     assert answer(table.read(asked[0])) == answer(frame.where(asked[0]))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hedgerow as hr
-from tests.support.answers import answer, answers, opened, opened_by_each
+from tests.support.answers import answers, ask_all, opened, opened_by_each
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -49,12 +49,12 @@ def test_searches(request: pytest.FixtureRequest, spark: SparkSession, tmp_path:
         return spark.read.format(kind).load(path)
 
     counts = opened_by_each(read(), CONDITIONS if kind == "parquet" else SOME)
-    assert [answer(table.read(where=c)) for c in CONDITIONS[:3]] == answers(read(), CONDITIONS[:3])
+    assert ask_all([table.read(where=c) for c in CONDITIONS[:3]])[0] == answers(read(), CONDITIONS[:3])
     assert counts["path LIKE '%apri%'"][0] < counts["path LIKE '%apri%'"][1]
     assert counts["path LIKE '%nothing%'"][0] == 0
     assert counts["path LIKE '%17%'"][0] == counts["path LIKE '%17%'"][1]
     table.append(rows(spark, 4000, 5000, "fir", "elm"))
-    opened_by_each(read(), [f"path LIKE '%{word}%'" for word in ("fir", "elm", "birch", "apricot")])
+    opened_by_each(read(), [f"path LIKE '%{word}%'" for word in ("fir", "birch")])
     few, all_ = opened(read(), "path LIKE '%fi%' AND tool LIKE '%runner%'")
     assert 0 < few < all_
     assert hr.table(spark, path).verify()["rows"] == 5000
@@ -62,10 +62,10 @@ def test_searches(request: pytest.FixtureRequest, spark: SparkSession, tmp_path:
         spark.sql(f"UPDATE delta.`{path}` SET path = '/ware/gorse' WHERE path LIKE '%birch%' AND number = 1")
         spark.sql(f"DELETE FROM delta.`{path}` WHERE path LIKE '%fir/%'")
         spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
-        opened_by_each(read(), [f"path LIKE '%{word}%'" for word in ("gorse", "birch", "fir", "elm")])
+        opened_by_each(read(), [f"path LIKE '%{word}%'" for word in ("gorse", "birch", "fir")])
         spark.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN path TO was")
         spark.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN tool TO path")
-        opened_by_each(read(), [f"path LIKE '%{word}%'" for word in ("gorse", "birch", "ware", "elm", "runner")])
+        opened_by_each(read(), [f"path LIKE '%{word}%'" for word in ("gorse", "birch", "runner")])
     hr.table(spark, path).verify()
 
 

@@ -21,7 +21,7 @@ from hedgerow.spark.write.copies import COPIES, COPY
 from hedgerow.tables.cheapest_copy import Copies, Opening
 from hedgerow.tables.managed import ManagedTable
 from hedgerow.tables.parquet.folder import ParquetFolder
-from tests.support.answers import answer, answers, opened
+from tests.support.answers import answer, answers, ask_all, opened
 from tests.support.checked_table import World, forget, register
 from tests.support.crossing_arms import CONDITIONS as CROSS
 from tests.support.crossing_arms import arms
@@ -79,7 +79,7 @@ def cross(made: ManagedTable, tmp_path: Path) -> ManagedTable:
 def check(table: ManagedTable) -> bool:
     """Routed and plain rows are the same; whether copies were read."""
     plain = table.spark.read.parquet(table.path)
-    assert [answer(table.read(c)) for c in ASKED] == answers(plain, ASKED)
+    assert ask_all([table.read(c) for c in ASKED])[0] == answers(plain, ASKED)
     return any("_hedgerow" in name for c in ASKED for name in table.files(c))
 
 
@@ -237,7 +237,7 @@ def test_copies_that_lie_in_two_places(spark: SparkSession, source: str, tmp_pat
             "z >= 500",
             "z >= 1100",
         ]
-        assert [answer(grown.read(c)) for c in asked] == answers(plain, asked)
+        assert ask_all([grown.read(c) for c in asked])[0] == answers(plain, asked)
         assert answer(grown.read("z >= 900", ["x"])) == answer(plain.where("z >= 900").select("x"))
         sql = "SELECT a.z, b.y FROM $T a JOIN $T b ON a.x = b.x WHERE a.z >= 900 AND b.z > 990"
         routed = hr.route(spark, sql.replace("$T", f"parquet.`{table.path}`"))
@@ -309,7 +309,7 @@ def test_a_replica_with_overlap(spark: SparkSession, source: str, made: ManagedT
     table = hr.apply(spark, source, made.layout, str(tmp_path / "arms"), replica="second")
     table = table.append(spark.read.parquet(source).where("z > 1000"))
     plain = spark.read.parquet(table.path)
-    assert [answer(table.read(c)) for c in CROSS] == answers(plain, CROSS)
+    assert ask_all([table.read(c) for c in CROSS])[0] == answers(plain, CROSS)
     assert any(f"second/{COPIES}" in n for c in CROSS for n in table.files(c))
     assert table.verify()["replicas"] == {"second": "as the table"}
 

@@ -24,7 +24,7 @@ from hedgerow.tables.entry import Entry
 from hedgerow.tables.managed import ManagedTable
 from hedgerow.tables.parquet.partial import new_partial
 from hedgerow.tables.sealed import digest
-from tests.support.answers import answer, answers, ask
+from tests.support.answers import answer, answers, ask, ask_all
 from tests.support.things_table import FILES, ROWS, by_id, write_things
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def test_stale(
         learned = [*asked, "number = 5", "CAST(number AS TINYINT) = 5"]
         written = by_id(spark, source, str(tmp_path / "things"), learned)
     with configured(spark, **now):
-        assert [answer(written.read(where=c)) for c in asked] == answers(spark.read.parquet(source), asked)
+        assert ask_all([written.read(where=c) for c in asked])[0] == answers(spark.read.parquet(source), asked)
 
 
 # --- conditions that fail --------------------------------------------------------------------------
