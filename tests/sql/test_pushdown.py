@@ -72,14 +72,14 @@ def check(con: duckdb.DuckDBPyConnection, sql: str, dialect: str, name: str, sch
 def test_random_queries(con: duckdb.DuckDBPyConnection, shape: Shape) -> None:
     views, cases = 0, 200 if os.environ.get("HEDGEROW_HYPOTHESIS") == "full" else 5
     for seed in range(cases):
-        sql = shape(GROUND, random.Random(seed)).sql.replace("$E", "t").replace("$D", "v")
+        sql = shape(GROUND, random.Random(seed)).replace("$E", "t").replace("$D", "v")
         some = random.Random(seed).sample(list(SCHEMAS), seed % 3)
         try:
             views += check(con, sql, "spark", f"seed {seed}")
             check(con, sql, "spark", f"seed {seed}, known are {some}", {table: SCHEMAS[table] for table in some})
         except duckdb.NotImplementedException:
             continue  # a subquery in the condition of an outer join
-    assert views > 0 or shape.scans in (None, ("true",))
+    assert views > 0 or not shape.skips
 
 
 def test_spark_aggregates_are_seen(spark: SparkSession) -> None:

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tests.support.random_queries import Ground, conditions_of
+from tests.support.random_queries import conditions_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -75,16 +75,3 @@ condition = conditions_of(ATOMS, 0.4, ["AND", "AND", "OR"], 0.15)
 def conditions(seed: int, n: int) -> list[str]:
     r = random.Random(seed)
     return [condition(r) for _ in range(n)]
-
-
-EVENTS = Ground(
-    condition,
-    key="id",
-    number="Number",
-    most=1000,
-    group="parts.name",
-    foreign="Number",
-    primary="code",
-    label="label",
-    other=lambda r, d: f"{d}size > {r.randrange(50)}",
-)

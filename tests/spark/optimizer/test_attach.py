@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import random
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import hedgerow as hr
-from hedgerow.spark.start.delta_jars import NO_DELTA
 from hedgerow.spark.start.session import configured
 from tests.support.answers import Answer, Scan, answer, ask, attached_to, without_skipping
 from tests.support.delta_tables import by_number, more, now, write
-from tests.support.events_table import EVENTS, conditions, write_events
 from tests.support.lay_out import by_ranges
-from tests.support.random_queries import SHAPES, questions
 from tests.support.things_table import FILES, ROWS, by_id, write_things
 
 if TYPE_CHECKING:
@@ -41,74 +36,6 @@ def files(scans: list[Scan]) -> int:
     return sum(scan.files for scan in scans)
 
 
-# --- any query ------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """The same table as Parquet and as Delta, with what else may happen to it, under a few names."""
-    from hedgerow.spark.storage.delta_log import has_delta
-
-    source = write_events(spark, str(tmp_path_factory.mktemp("plain") / "events.parquet"))
-    workload = hr.Workload.from_sql([f"SELECT id FROM events WHERE {c}" for c in conditions(1, 24)])
-    learned = hr.learn(spark, source, workload, options=hr.LearnOptions(block_rows=700, sample_rows=5_000))
-    path = str(tmp_path_factory.mktemp("ours") / "events")
-    hr.apply(spark, source, learned, path)
-    spark.sql(f"CREATE TABLE attached_p USING parquet LOCATION '{path}'")
-    spark.sql(f"CREATE TEMP VIEW attached_v AS SELECT * FROM parquet.`{path}`")
-    names = {"path": f"parquet.`{path}`", "table": "attached_p", "view": "attached_v"}
-    if has_delta(spark):
-        rows = spark.read.parquet(source)
-        options = {"delta.columnMapping.mode": "name", "delta.enableDeletionVectors": "true"}
-        rows.write.format("delta").options(**options).saveAsTable("attached_d")
-        hr.apply(spark, "attached_d", learned)
-        rows.where("id < 300").selectExpr("id + 50000 AS id", "* EXCEPT (id)").write.format("delta").mode(
-            "append"
-        ).saveAsTable("attached_d")
-        spark.sql("DELETE FROM attached_d WHERE id % 91 = 3")
-        names["delta"] = "attached_d"
-    kinds = ("IF(id % 10 = 0, NULL, CAST(id * 3 AS INT)) AS code", "concat('n', id % 9) AS label", "id % 50 AS size")
-    spark.range(400).selectExpr(*kinds).createOrReplaceTempView("attached_kinds")
-    yield names
-    for name in ("attached_p", "attached_d"):
-        spark.sql(f"DROP TABLE IF EXISTS {name}")
-    for name in ("attached_v", "attached_kinds"):
-        spark.catalog.dropTempView(name)
-
-
-def check_question(spark: SparkSession, sql: str, name: str) -> tuple[int, int]:
-    plainly, opened = both(spark, sql.replace("$E", name).replace("$D", "attached_kinds"))
-    return files(plainly), files(opened)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", ["view", "delta"])
-def test_questions(attached: SparkSession, events: dict[str, str], name: str) -> None:
-    if name not in events:
-        pytest.skip(NO_DELTA)
-    r, counts = random.Random(11), []
-    for shape in SHAPES[:: 4 if name == "view" else 8]:
-        counts.append(check_question(attached, shape(EVENTS, r).sql, events[name]))
-    # what minimum and maximum of a column, Delta's own means, do not tell
-    for c in ("length(replace(word, 'a', '')) = 9", "month(day) = 12 AND number < 900"):
-        counts.append(check_question(attached, f"SELECT id FROM $E WHERE {c}", events[name]))
-    without, opened = map(sum, zip(*counts, strict=True))
-    assert opened < (0.9 if name == "view" else 1) * without, "nothing was tried"
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", ["path", "table", "view", "delta"])
-def test_many_questions(attached: SparkSession, events: dict[str, str], name: str) -> None:
-    if name not in events:
-        pytest.skip(NO_DELTA)
-    for question in questions(EVENTS, sum(map(ord, name)), 250):
-        check_question(attached, question.sql, events[name])
-    if name == "delta":
-        attached.sql("OPTIMIZE attached_d")
-        for question in questions(EVENTS, 5, 50):
-            check_question(attached, question.sql, events[name])
-
-
 def check_reports(spark: SparkSession, name: str, table: str) -> None:
     sql = f"SELECT id FROM {name} WHERE number < 30 UNION ALL SELECT count(*) FROM {name} WHERE word LIKE '%c%'"
     _, opened = both(spark, f"{sql} AND (SELECT max(number) FROM {name} WHERE id < 20) > 3")
@@ -118,12 +45,6 @@ def check_reports(spark: SparkSession, name: str, table: str) -> None:
     assert all(r.files_opened <= r.files and r.bytes_opened <= r.bytes and 0 < r.seconds < 30 for r in reports)
     assert min(r.files_opened for r in reports) < max(r.files for r in reports)
     assert min(r.bytes_opened for r in reports) < max(r.bytes for r in reports)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", ["table", "delta"])
-def test_reports_of_events(attached: SparkSession, events: dict[str, str], name: str) -> None:
-    check_reports(attached, events.get(name, events["view"]), "events")
 
 
 # --- sessions and switches ------------------------------------------------------------------------

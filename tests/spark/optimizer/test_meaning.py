@@ -12,7 +12,7 @@ import hedgerow as hr
 from hedgerow.spark.start.session import temporary_settings
 from hedgerow.tables.managed import ManagedTable
 from tests.support.answers import answer, answers, ask_all
-from tests.support.checked_table import World, forget, register
+from tests.support.checked_table import World, named
 from tests.support.things_table import COLUMNS, ROWS, by_id, write_things
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ ASKED = [
 def things(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     source = write_things(spark, str(tmp_path_factory.mktemp("plain") / "things.parquet"))
     table = by_id(spark, source, str(tmp_path_factory.mktemp("ours") / "things"), LEARNED)
-    yield World(spark, table, source, register(spark, table, source), "")
-    forget(spark)
+    with named(spark, table, source) as world:
+        yield world
 
 
 def test_conditions_learned_from(things: World) -> None:
@@ -87,7 +87,7 @@ def test_texts(things: World, sql: str) -> None:
     spark = things.spark
     spark.udtf.register("ids", udtf(Ids, returnType="id BIGINT"))
     with temporary_settings(spark, {"tests.word": "w17"}):
-        things.check(sql, things.plainly(sql), None)
+        things.check(sql, None)
 
 
 @pytest.fixture(autouse=True, scope="module")

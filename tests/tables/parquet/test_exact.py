@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import random
-import shutil
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
 import hedgerow as hr
-from hedgerow.spark.start.session import configured
-from tests.support import tpch_tables as tpch
-from tests.support.checked_table import World, forget, register
-from tests.support.events_table import EVENTS, conditions, write_events
-from tests.support.random_queries import SHAPES, questions
+from tests.support.checked_table import World, named
+from tests.support.events_table import conditions, write_events
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,16 +21,8 @@ def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
     workload = hr.Workload.from_sql([f"SELECT id FROM events WHERE {c}" for c in conditions(1, 24)])
     learned = hr.learn(spark, source, workload, options=hr.LearnOptions(block_rows=400, sample_rows=5_000))
     table = hr.apply(spark, source, learned, str(tmp_path_factory.mktemp("ours") / "events"))
-    kinds = ("IF(id % 10 = 0, NULL, CAST(id * 3 AS INT)) AS code", "concat('n', id % 9) AS label", "id % 50 AS size")
-    spark.range(400).selectExpr(*kinds).createOrReplaceTempView("kinds")
-    yield World(spark, table, source, register(spark, table, source), "kinds")
-    forget(spark)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("shape", range(len(SHAPES)), ids=[s.name for s in SHAPES])
-def test_routed_queries(events: World, shape: int) -> None:
-    events.ask(SHAPES[shape](EVENTS, random.Random(shape)), name=shape)
+    with named(spark, table, source) as world:
+        yield world
 
 
 def test_reads(events: World) -> None:
@@ -78,42 +65,4 @@ NAMED = [
 
 @pytest.mark.parametrize("sql, scans", NAMED, ids=[sql[:60] for sql, _ in NAMED])
 def test_names(events: World, sql: str, scans: list[str] | None) -> None:
-    events.check(sql, events.plainly(sql), scans)
-
-
-# --- many more, and on a table of some size --------------------------------------------------------
-
-
-@pytest.mark.long
-def test_many_queries(events: World) -> None:
-    events.check_reads(conditions(5, 100))
-    for i, question in enumerate(questions(EVENTS, 6, 80)):
-        events.ask(question, name=i)
-
-
-@pytest.fixture(scope="module")
-def lines(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """TPC-H's lineitem with six million rows in some 300 blocks; orders are not managed."""
-    folder = tpch.generate(tmp_path_factory.mktemp("tpch"))
-    source, r = str(folder / "lineitem"), random.Random(1)
-    workload = hr.Workload.from_sql([f"SELECT * FROM lineitem WHERE {tpch.condition(r)}" for _ in range(60)])
-    learned = hr.learn(spark, source, workload, options=hr.LearnOptions(block_rows=20_000, sample_rows=50_000))
-    table = hr.apply(spark, source, learned, str(tmp_path_factory.mktemp("ours") / "lineitem"))
-    forget(spark)
-    spark.read.parquet(str(folder / "orders")).createOrReplaceTempView("orders")
-    yield World(spark, table, source, register(spark, table, source), "orders")
-    forget(spark)
-    spark.catalog.dropTempView("orders")
-    shutil.rmtree(folder)
-
-
-@pytest.mark.long
-def test_lineitem(lines: World) -> None:
-    assert lines.table.verify()["rows"] == lines.spark.read.parquet(lines.source).count()
-    r = random.Random(2)
-    lines.check_reads([tpch.condition(r) for _ in range(230)], columns=["l_orderkey", "l_linenumber", "l_comment"])
-    for i, question in enumerate(questions(tpch.LINEITEM, 3, 95)):
-        # Spark compares all pairs for a NOT IN that is too large to broadcast, 5e11 of them in one of these.
-        most = "1g" if "NOT IN (SELECT" in question.sql else "10m"
-        with configured(lines.spark, autoBroadcastJoinThreshold=most):
-            lines.ask(question, name=i)
+    events.check(sql, scans)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -22,12 +20,9 @@ from hedgerow.tables.cheapest_copy import Copies, Opening
 from hedgerow.tables.managed import ManagedTable
 from hedgerow.tables.parquet.folder import ParquetFolder
 from tests.support.answers import answer, answers, ask_all, opened
-from tests.support.checked_table import World, forget, register
 from tests.support.crossing_arms import CONDITIONS as CROSS
 from tests.support.crossing_arms import arms
-from tests.support.events_table import EVENTS, conditions, write_events
 from tests.support.lay_out import by_ranges
-from tests.support.random_queries import questions
 from tests.support.workload_conditions import about
 
 if TYPE_CHECKING:
@@ -247,58 +242,6 @@ def test_copies_that_lie_in_two_places(spark: SparkSession, source: str, tmp_pat
         opened(spark.read.schema(named).parquet(table.path), "z >= 900")  # a column that only copies have
     assert grown.verify()["rows"] == plain.count()
     spark.catalog.dropTempView("plain_arms")
-
-
-# --- many columns, many leaves ---------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    source = write_events(spark, str(tmp_path_factory.mktemp("plain") / "events.parquet"), rows=6_000)
-    workload = hr.Workload.from_sql([f"SELECT id FROM events WHERE {c}" for c in conditions(1, 40)])
-    learned = hr.learn(
-        spark, source, workload, "qdtree", hr.LearnOptions(block_rows=400, sample_rows=6_000), overlap=True
-    )
-    assert isinstance(learned.layout, OverlapLayout)
-    # Copies where nobody would make them, of large cells too, so that there is much to choose from.
-    r, home = Random(1), learned.layout.home
-    copies = tuple(tuple(b for b in range(max(home) + 1) if b != h and r.random() < 0.2) for h in home)
-    learned = replace(learned, layout=replace(learned.layout, copies=copies))
-    table = hr.apply(
-        spark, source, learned, str(tmp_path_factory.mktemp("ours") / "events"), hr.WriteOptions(max_block_rows=500)
-    )
-    assert table.describe()["copied_rows"] > 0
-    kinds = ("IF(id % 10 = 0, NULL, CAST(id * 3 AS INT)) AS code", "concat('n', id % 9) AS label", "id % 50 AS size")
-    spark.range(400).selectExpr(*kinds).createOrReplaceTempView("kinds")
-    yield World(spark, table, source, register(spark, table, source), "kinds")
-    forget(spark)
-
-
-@pytest.mark.long
-def test_reads_of_events(events: World) -> None:
-    wanted = [c for c in conditions(1, 200) if any(COPIES in n for n in events.table.files(c))]
-    assert wanted
-    events.check_reads([*wanted[:8], *conditions(9, 8)])
-
-
-@pytest.mark.long
-def test_routed_queries(events: World) -> None:
-    for i, question in enumerate(questions(EVENTS, 8, 10)):
-        events.ask(replace(question, scans=None), name=i)
-
-
-@pytest.mark.long
-def test_other_settings(events: World) -> None:
-    """Casts and times of day mean something else; the copies are the same rows."""
-    spark = events.spark
-    zone = spark.conf.get("spark.sql.session.timeZone")
-    try:
-        spark.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
-        for c in conditions(1, 6):
-            assert answer(events.table.read(c)) == answer(spark.read.parquet(events.source).where(c)), c
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", zone)
-    events.table.verify()
 
 
 @pytest.mark.long

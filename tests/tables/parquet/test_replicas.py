@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,80 +11,16 @@ import pytest
 import hedgerow as hr
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables import managed
-from hedgerow.tables.cheapest_copy import Copies
 from hedgerow.tables.managed import ManagedTable
 from hedgerow.tables.parquet import append, write
 from tests.support.answers import answer, answers, ask_all
-from tests.support.checked_table import World, forget, register
-from tests.support.events_table import EVENTS, conditions, write_events
-from tests.support.random_queries import questions
 from tests.support.things_table import write_things
-from tests.support.workload_conditions import about
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 INSIDE = "_hedgerow/replicas/second"
 
-
-@pytest.fixture(scope="module")
-def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """Z-ordered by what is filtered most; the second a tree for the rest."""
-    source = write_events(spark, str(tmp_path_factory.mktemp("plain") / "events.parquet"), rows=6_000)
-    workload = hr.Workload.from_sql([f"SELECT id FROM events WHERE {c}" for c in conditions(1, 40)])
-    first = hr.learn(spark, source, workload, "zorder", hr.LearnOptions(block_rows=300, sample_rows=3_000))
-    table = hr.apply(spark, source, first, str(tmp_path_factory.mktemp("ours") / "events"))
-    alone = table.score(workload)
-    second = hr.learn(
-        spark,
-        source,
-        workload,
-        "qdtree",
-        hr.LearnOptions(block_rows=300, sample_rows=3_000, recurrence=1),
-        given=[table],
-    )
-    told = second.provenance["given"]
-    assert told["together"] <= told["alone"] == pytest.approx(alone.rows_read)
-    table = hr.apply(spark, source, second, table.path, replica="second")
-    assert table.score(workload).bytes_read < alone.bytes_read
-    kinds = ("IF(id % 10 = 0, NULL, CAST(id * 3 AS INT)) AS code", "concat('n', id % 9) AS label", "id % 50 AS size")
-    spark.range(400).selectExpr(*kinds).createOrReplaceTempView("kinds")
-    yield World(spark, table, source, register(spark, table, source), "kinds")
-    forget(spark)
-
-
-@pytest.mark.long
-def test_routed_queries(events: World) -> None:
-    places = set()
-    for i, question in enumerate(questions(EVENTS, 7, 16)):
-        events.ask(replace(question, scans=None), name=i)
-        names = hr.route(
-            events.spark, question.sql.replace("$E", f"parquet.`{events.table.path}`").replace("$D", "kinds")
-        )
-        places |= {INSIDE in name for name in names.inputFiles()}
-    assert places == {True, False}, "only one of the copies was ever read"
-
-
-@pytest.mark.long
-def test_reads(events: World) -> None:
-    asked = conditions(3, 8)
-    events.check_reads(asked)
-    own, copies = events.table.indexed(), Copies.of(events.table)
-    taken = [copies.cheapest(about(c, events.table.schema), None) for c in asked]
-    for c, found in zip(asked, taken, strict=True):
-        opened = own.choose(about(c, events.table.schema)).opened
-        assert found.known.bytes_read(None, found.opened) <= own.files.bytes_read(None, opened), c
-    assert any(found.table.path.endswith(INSIDE) for found in taken)
-
-
-@pytest.mark.long
-def test_verify_and_describe(events: World) -> None:
-    (told,) = events.table.describe()["replicas"]
-    assert (told["name"], told["layout"], told["learner"], told["up_to_date"]) == ("second", "tree", "qdtree", True)
-    assert events.table.verify()["replicas"] == {"second": "as the table"}
-
-
-# --- a small table, by `id` and by `price` ---------------------------------------------------------
 
 ASKED = ["id < 100", "price < 5", "price = 7 OR id = 7"]
 
@@ -116,7 +50,7 @@ def read(table: ManagedTable) -> bool:
         assert ask_all([opened.read(c) for c in ASKED])[0] == expected
     used = any(INSIDE in name for c in ASKED for name in again.files(c))
     (told,) = again.describe()["replicas"]
-    assert told["up_to_date"] == used
+    assert (told["name"], told["layout"], told["up_to_date"]) == ("second", "curve", used)
     return used
 
 
