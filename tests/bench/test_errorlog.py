@@ -80,7 +80,7 @@ def test_the_quick_form_holds(shape: Shape, tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.long
 def test_in_memory_as_on_spark(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same tree, and what the written table's index says it reads, to the last row."""
+    """The same tree, and what the written table's index says it reads, to the last row; without filters for look-ups."""
     import hedgerow
 
     monkeypatch.setenv("HEDGEROW_BENCH_CACHE", str(tmp_path / "cache"))
@@ -91,10 +91,9 @@ def test_in_memory_as_on_spark(spark: SparkSession, tmp_path: Path, monkeypatch:
     source = str(errorlog_data.table(INTERNAL, 8_000))
     params = {"criterion": "skip", "cells": 1, "recurrence": 1}
     found = measured(data, ("qdtree", params), "quick", 0)
-    learned = hedgerow.learn(
-        spark, source, data.learned, **learn_arguments(("qdtree", params), block_rows=400), table="errors"
-    )
-    table = hedgerow.apply(spark, source, learned, str(tmp_path / "table"))
+    arguments = learn_arguments(("qdtree", params), block_rows=400, lookup_share=0.0)
+    learned = hedgerow.learn(spark, source, data.learned, **arguments, table="errors")
+    table = hedgerow.apply(spark, source, learned, str(tmp_path / "table"), hedgerow.WriteOptions(lookup_share=0.0))
     assert found["blocks"] == len(table.known)
     assert found["rows_read"] == pytest.approx(table.score(data.learned).rows_read, rel=1e-2)
     assert found["rows_read_unseen"] == pytest.approx(table.score(data.unseen).rows_read, rel=1e-2)

@@ -10,7 +10,7 @@ from pyspark.sql import functions as f
 
 import hedgerow as hr
 from tests.support.answers import answer
-from tests.support.delta_tables import ASKED, FILES, by_number, check, now, write
+from tests.support.delta_tables import FILES, by_number, check, now, write
 from tests.support.things_table import COLUMNS, ROWS
 
 if TYPE_CHECKING:
@@ -33,29 +33,6 @@ def test_a_shallow_clone(delta: SparkSession, tmp_path: Path) -> None:
     assert answer(now(delta, path)) == before
     table.rollback()
     assert answer(now(delta, clone)).rows == before.rows - 1, "files in the other table's place are back"
-
-
-def test_a_source_that_was_cloned(delta: SparkSession, tmp_path: Path) -> None:
-    path, clone = write(delta, str(tmp_path / "things")), str(tmp_path / "clone")
-    delta.sql(f"CREATE TABLE delta.`{clone}` SHALLOW CLONE delta.`{path}`")
-    before = answer(now(delta, clone))
-    by_number(delta, path)
-    assert answer(now(delta, clone)) == before
-    one = hr.route(delta, f"SELECT * FROM delta.`{clone}` WHERE number < 50")
-    assert answer(one).rows == 50
-
-
-def test_wider_types(delta: SparkSession, tmp_path: Path) -> None:
-    path = write(delta, str(tmp_path / "things"), enableTypeWidening="true")
-    by_number(delta, path)
-    delta.sql(f"ALTER TABLE delta.`{path}` ALTER COLUMN number TYPE BIGINT")
-    delta.sql(f"INSERT INTO delta.`{path}` (id, number, price) VALUES (-1, 5000000000, 1)")
-    table = hr.table(delta, path)
-    asked = [*ASKED, "number > 4000000000", "number IN (5, 5000000000)", "number = 5000000000 - 4999999995"]
-    check(delta, table, asked)
-    again = by_number(delta, path)
-    assert check(delta, again, asked) > FILES
-    assert again.verify()["rows"] == ROWS + 1
 
 
 def test_identity_and_generated_columns(delta: SparkSession, tmp_path: Path) -> None:

@@ -42,20 +42,6 @@ def test_history_time_travel_and_change_feed(delta: SparkSession, path: str) -> 
 
 
 @pytest.mark.long
-def test_deletion_vectors(delta: SparkSession, path: str) -> None:
-    table = by_number(delta, path)
-    delta.sql(f"DELETE FROM delta.`{path}` WHERE number % 100 = 7")
-    snapshot = table.snapshot()
-    assert snapshot.files.deleted.sum() == ROWS // 100, "there is no deletion vector"
-    assert check(delta, table) > FILES
-    assert answer(table.read(where="number % 100 = 7")).rows == 0
-    assert table.verify()["rows"] == ROWS - ROWS // 100
-    again = by_number(delta, path)
-    assert again.snapshot().files.deleted.sum() == 0
-    assert again.verify()["rows_compared"] == ROWS - ROWS // 100
-
-
-@pytest.mark.long
 def test_rows_keep_their_ids(delta: SparkSession, tmp_path: Path) -> None:
     path = write(delta, str(tmp_path / "things"), enableRowTracking="true")
 
@@ -68,23 +54,6 @@ def test_rows_keep_their_ids(delta: SparkSession, tmp_path: Path) -> None:
     assert ids() == before
     table.rollback()
     assert ids() == before
-
-
-@pytest.mark.long
-def test_column_mapping_and_columns_that_become_others(delta: SparkSession, tmp_path: Path) -> None:
-    path = write(delta, str(tmp_path / "things"), columnMapping__mode="name")
-    table = by_number(delta, path, [*ASKED, "hour(ts) = 3"])
-    assert check(delta, table) > FILES
-    delta.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN number TO old")
-    delta.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN price TO number")
-    table = hr.table(delta, path)
-    asked = ["number < 10", "old < 10", "number > 98.5", "hour(ts) = 3 AND number > 50"]
-    check(delta, table, asked)
-    assert len(table.files(where="number < 10")) == FILES, "the index speaks of another column"
-    delta.sql(f"ALTER TABLE delta.`{path}` DROP COLUMN kind")
-    delta.sql(f"ALTER TABLE delta.`{path}` ADD COLUMN kind STRING")
-    check(delta, table, ["kind IS NULL", "kind = 'n'", "kind IS NULL AND old < 5"])
-    check(delta, by_number(delta, path, ["old < 100", "number > 50"]), ["old < 100", "number > 50", "kind IS NULL"])
 
 
 @pytest.mark.long
@@ -112,6 +81,8 @@ def test_partitions(delta: SparkSession, tmp_path: Path) -> None:
         by_number(delta, path, where="number < 5")
     with pytest.raises(hr.HedgerowError, match="has no file x"):
         by_number(delta, path, where=["x.parquet"])
+    with pytest.raises(hr.HedgerowError, match="has no file x"):
+        again.lay_out(["x.parquet"])
 
 
 @pytest.mark.long
@@ -190,27 +161,6 @@ def test_files_of_others(delta: SparkSession, path: str) -> None:
     assert told["layout_files_left"] == 0 and told["unknown_rows"] == 1.0
     check(delta, table)
     assert len(table.files(where="number < 5", version=1)) == 1, "the version before is as it was"
-
-
-@pytest.mark.long
-def test_files_of_others_in_the_newest_layout(delta: SparkSession, path: str) -> None:
-    table = by_number(delta, path)
-    more(delta, 0, 2000).coalesce(1).write.format("delta").mode("append").save(path)
-    delta.sql(f"DELETE FROM delta.`{path}` WHERE number % 9 = 5")
-    before, old = answer(now(delta, path)), set(table.files())
-    new = table.describe()["unknown_files"]
-    assert len(new) == 1 and set(new) < set(table.files(where="number < 5"))
-    again = table.lay_out(new)
-    assert answer(now(delta, path)) == before
-    assert old - set(again.files()) == set(new) and again.layout == table.layout
-    assert again.describe()["unknown_files"] == []
-    written = set(again.files()) - old
-    assert 0 < len(written & set(again.files(where="number < 5"))) < len(written)
-    assert check(delta, again) > FILES
-    again.verify()
-    assert answer(now(delta, again.rollback().path)) == before
-    with pytest.raises(hr.HedgerowError, match="has no file x"):
-        table.lay_out(["x.parquet"])
 
 
 @pytest.mark.long
@@ -322,15 +272,6 @@ def test_a_conflict_that_is_tried_again(
     table = by_number(delta, path, options=hr.WriteOptions(retries=1))
     assert table.verify()["rows_compared"] == ROWS - 50
     assert check(delta, table) > FILES
-
-
-@pytest.mark.long
-def test_an_append_meanwhile(delta: SparkSession, path: str, meanwhile: Callable[[Callable[[], object]], None]) -> None:
-    meanwhile(lambda: more(delta).coalesce(1).write.format("delta").mode("append").save(path))
-    table = by_number(delta, path)
-    assert now(delta, path).count() == ROWS + 100
-    assert len(table.describe()["unknown_files"]) == 1
-    assert check(delta, table, [*ASKED, "number > 10050"]) > FILES
 
 
 # --- routed queries -------------------------------------------------------------------------------
