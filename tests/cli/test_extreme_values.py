@@ -20,11 +20,8 @@ def test_learn_apply_and_query(run: Callable[..., Any], spark: SparkSession, tmp
     ends = f"IF(id % 3 = 0, CAST({NINES} AS DECIMAL(38, 0)), CAST(id - 500 AS DECIMAL(38, 0))) AS amount"
     time = "make_time(CAST(id % 24 AS INT), 0, 0) AS clock"
     conditions = [
-        f"amount >= {NINES}",
-        "amount < -400",
-        "clock < TIME'05:00:00'",
-        f"amount > -{NINES} AND clock > '20:00:00'",
-    ]
+        f"amount >= {NINES}", "amount < -400", "clock < TIME'05:00:00'", f"amount > -{NINES} AND clock > '20:00:00'",
+    ]  # fmt: skip
     Path(queries).write_text(";\n".join(f"SELECT id FROM lake WHERE {c}" for c in conditions))
     with temporary_settings(spark, {"spark.sql.timeType.enabled": "true"}):
         spark.range(1000).selectExpr("id", ends, time).write.parquet(lake)

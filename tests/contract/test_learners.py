@@ -184,14 +184,7 @@ def test_values_without_an_order_do_not_stop_a_learner(name: str) -> None:
 
 WRONG: dict[str, list[dict[str, Any]]] = {
     "qdtree": [{"criterion": "entropy"}, {"cells": 0}, {"cells": -3}],
-    "pando": [
-        {"k": 0},
-        {"k": "many"},
-        {"k": True},
-        {"cells": 0},
-        {"cost": "blocks"},
-        {"criterion": "best"},
-    ],
+    "pando": [{"k": 0}, {"k": "many"}, {"k": True}, {"cells": 0}, {"cost": "blocks"}, {"criterion": "best"}],
     "woodblock": [*({"max_trees": 0}, {"budget_seconds": -1}, {"target": "low"}, {"at_once": 0})],
     "bottom_up": [{"features": 0}, {"features": True}, {"threshold": 2}, {"cost": "magic"}],
     "zorder_learned": [{"search": "luck"}, {"iterations": 0}, {"iterations": 1.5}, {"seconds": 0}],

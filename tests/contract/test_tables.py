@@ -42,27 +42,14 @@ if TYPE_CHECKING:
 FORMATS = ("parquet", "delta")
 BLOCKS = 8
 CONDITIONS = [
-    "number < 100",
-    "number BETWEEN 500 AND 600",
-    "word LIKE '%9'",
-    "price > 90 OR number = 7",
-    "number IS NULL",
-]
+    "number < 100", "number BETWEEN 500 AND 600", "word LIKE '%9'", "price > 90 OR number = 7", "number IS NULL",
+]  # fmt: skip
 WORKLOAD = hr.Workload.from_sql([f"SELECT * FROM things WHERE {c}" for c in CONDITIONS])
 NEW = ["word LIKE '%3'", "number % 10 = 4", "number + price > 990"]  # each about some rows of every block of numbers
 NEW_WORKLOAD = hr.Workload.from_sql([f"SELECT * FROM things WHERE {c}" for c in [*NEW, *NEW]])
 DESCRIBED = {
-    "path",
-    "table",
-    "layout",
-    "blocks",
-    "rows",
-    "rows_per_block",
-    "files",
-    "bytes",
-    "unknown_files",
-    "statistics",
-}
+    "path", "table", "layout", "blocks", "rows", "rows_per_block", "files", "bytes", "unknown_files", "statistics",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

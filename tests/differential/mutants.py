@@ -44,21 +44,9 @@ from tests.differential.worlds import Phase, a_plan
 Planted = Callable[[ExitStack], None]
 MOST = 10_000
 WORLDS = (
-    "parquet",
-    "decimals",
-    "zones",
-    "parquet",
-    "views",
-    "any",
-    "delta",
-    "cases",
-    "parquet",
-    "any",
-    "decimals",
-    "zones",
-    "lookups",
-    "lookups",
-)
+    "parquet", "decimals", "zones", "parquet", "views", "any", "delta", "cases", "parquet", "any", "decimals", "zones",
+    "lookups", "lookups",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

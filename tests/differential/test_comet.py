@@ -15,10 +15,7 @@ import pytest
 from bench.comet import VARIABLE
 from tests.support.other_process import CHECKOUT, environment
 
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.skipif(not os.environ.get(VARIABLE), reason=f"{VARIABLE} names no jar"),
-]
+pytestmark = [pytest.mark.long, pytest.mark.skipif(not os.environ.get(VARIABLE), reason=f"{VARIABLE} names no jar")]
 
 
 def compared(*arguments: str) -> str:

@@ -227,14 +227,7 @@ def with_history(random: Random, plan: Plan) -> Plan:
             return _converted(random, plan)
         case "junk":
             name = random.choice(
-                (
-                    "state-old.json",
-                    "state-0x1.json",
-                    "delta-1.json",
-                    "state-.json",
-                    "x.txt",
-                    "state-1.json.bak",
-                )
+                ("state-old.json", "state-0x1.json", "delta-1.json", "state-.json", "x.txt", "state-1.json.bak")
             )
             return replace(plan, history=(f'pathlib.Path(table, "_hedgerow", {name!r}).write_text("{{}}")',))
         case "alien" if plan.format == "parquet":

@@ -99,16 +99,8 @@ def test_a_standalone_cluster(things: str, tmp_path: Path) -> None:
     (tmp_path / "queries.sql").write_text(SESSION.format(table=f"parquet.`{things}`"))
     master = ["org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"]
     worker = [
-        "org.apache.spark.deploy.worker.Worker",
-        "--host",
-        "127.0.0.1",
-        "--webui-port",
-        "0",
-        "-c",
-        "1",
-        "-m",
-        "600m",
-    ]
+        "org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "--webui-port", "0", "-c", "1", "-m", "600m",
+    ]  # fmt: skip
     with door.started("spark-class", *master, port=port):
         one, two = free_port(), free_port()
         with (

@@ -266,15 +266,12 @@ def a_sharp_condition(r: Random, fields: Sequence[Field], rows: Sequence[Row], c
     low, high = held[at], held[min(at + len(held) // 12, len(held) - 1)]
     few, most = held[len(held) // 10], held[-1 - len(held) // 10]
     found = [
-        f"{f.name} = {literal(low, f.kind)}",
-        f"{f.name} <=> {literal(low, f.kind)}",
+        f"{f.name} = {literal(low, f.kind)}", f"{f.name} <=> {literal(low, f.kind)}",
         f"{f.name} IN ({literal(low, f.kind)}, {literal(high, f.kind)})",
         f"{f.name} BETWEEN {literal(low, f.kind)} AND {literal(high, f.kind)}",
         f"{f.name} >= {literal(low, f.kind)} AND {f.name} < {literal(high, f.kind)}",
-        f"{f.name} <= {literal(few, f.kind)}",
-        f"{f.name} > {literal(most, f.kind)}",
-        f"{f.name} IS NULL",
-    ]
+        f"{f.name} <= {literal(few, f.kind)}", f"{f.name} > {literal(most, f.kind)}", f"{f.name} IS NULL",
+    ]  # fmt: skip
     match f.kind:
         case "string":
             start = low[:2].replace("'", "\\'")

@@ -24,18 +24,10 @@ if TYPE_CHECKING:
 
 ROWS, DAYS = 6_000, 5
 ASKED = [
-    "day = DATE '2024-01-02'",
-    "day >= DATE '2024-01-04' AND Number < 100",
-    "Number BETWEEN 200 AND 260",
-    "id < 500",
-    "id BETWEEN 3000 AND 3400 AND word LIKE 'ab%'",
-    "price > 99.5",
-    "ratio > 120 OR ratio IS NULL",
-    "odd = 33.0",
-    "at < TIMESTAMP '2024-01-01 00:20:00'",
-    "word = 'ab7'",
-    "id = -5",
-]
+    "day = DATE '2024-01-02'", "day >= DATE '2024-01-04' AND Number < 100", "Number BETWEEN 200 AND 260", "id < 500",
+    "id BETWEEN 3000 AND 3400 AND word LIKE 'ab%'", "price > 99.5", "ratio > 120 OR ratio IS NULL", "odd = 33.0",
+    "at < TIMESTAMP '2024-01-01 00:20:00'", "word = 'ab7'", "id = -5",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

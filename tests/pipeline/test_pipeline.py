@@ -180,10 +180,7 @@ def test_bad_input_is_one_sentence(spark: SparkSession, source: str, workload: W
     assert (tmp_path / "full" / "mine.txt").read_text() == "keep"
 
 
-ESTIMATED = (
-    *(("qdtree", {}), ("qdtree", {"overlap": True}), ("bottom_up", {})),
-    *(("sop_zorder", {}), ("zorder", {})),
-)
+ESTIMATED = (*(("qdtree", {}), ("qdtree", {"overlap": True}), ("bottom_up", {})), *(("sop_zorder", {}), ("zorder", {})))
 
 
 @pytest.mark.long

@@ -12,17 +12,12 @@ from hedgerow.pipeline.query_kinds import QueryKind, in_groups, kinds_of, why_re
 from hedgerow.sql.workload import Workload
 
 ASKED = [
-    "SELECT * FROM t WHERE x = 5",
-    "SELECT * FROM t WHERE x = 70000",
-    "SELECT y FROM t ORDER BY y DESC LIMIT 100",
-    "SELECT y FROM t ORDER BY y DESC LIMIT 50",
-    "SELECT y FROM t WHERE x = 5 ORDER BY y LIMIT 10",
-    "SELECT count(*) FROM t",
-    "SELECT min(y), max(y) FROM t WHERE x >= 3",
-    "SELECT count(*) FROM t GROUP BY x",
+    "SELECT * FROM t WHERE x = 5", "SELECT * FROM t WHERE x = 70000", "SELECT y FROM t ORDER BY y DESC LIMIT 100",
+    "SELECT y FROM t ORDER BY y DESC LIMIT 50", "SELECT y FROM t WHERE x = 5 ORDER BY y LIMIT 10",
+    "SELECT count(*) FROM t", "SELECT min(y), max(y) FROM t WHERE x >= 3", "SELECT count(*) FROM t GROUP BY x",
     "SELECT y FROM t JOIN u ON t.x = u.x WHERE u.plan = 'gold'",
     "SELECT y FROM t JOIN u ON t.x = u.x WHERE u.plan = 'free'",
-]
+]  # fmt: skip
 TEXTS = {
     "x = 5": 2,
     "ORDER BY y DESC LIMIT 100": 2,

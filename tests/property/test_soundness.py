@@ -171,10 +171,7 @@ CHANGES: tuple[Change, ...] = (
 
 
 def collect_some(
-    random: Random,
-    table: Table,
-    rows: npt.NDArray[np.bool_] | None = None,
-    features: tuple[Predicate, ...] = (),
+    random: Random, table: Table, rows: npt.NDArray[np.bool_] | None = None, features: tuple[Predicate, ...] = ()
 ) -> Blocks:
     kept = np.flatnonzero(np.ones(len(table), bool) if rows is None else rows)
     entry, n = some_blocks(random, len(kept))

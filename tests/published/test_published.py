@@ -44,12 +44,9 @@ def test_comparison() -> None:
 def test_statements(tmp_path: Path) -> None:
     (tmp_path / "b.sql").write_text("SELECT 'of b';")
     lines = [
-        "--SET spark.a=1, spark.b=x",
-        "--IMPORT b.sql",
-        "-- a comment; with one",
-        "SELECT ';' /* ; */, \"a;b\";",
+        "--SET spark.a=1, spark.b=x", "--IMPORT b.sql", "-- a comment; with one", "SELECT ';' /* ; */, \"a;b\";",
         "SELECT 2",
-    ]
+    ]  # fmt: skip
     delimited = ["--QUERY-DELIMITER-START", "SELECT 3; -- still the third", "--QUERY-DELIMITER-END", "SELECT 4;"]
     (tmp_path / "a.sql").write_text("\n".join([*lines, ";", *delimited]))
     found, settings = sqltests.statements(tmp_path / "a.sql", tmp_path)

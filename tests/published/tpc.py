@@ -264,12 +264,7 @@ def _compared(spark: SparkSession, laid: Laid, asked: Sequence[Query], title: st
 
 
 def run(
-    spark: SparkSession,
-    suite: str,
-    folder: Path,
-    to: Path,
-    only: Sequence[int] = (),
-    formats: Sequence[str] = FORMATS,
+    spark: SparkSession, suite: str, folder: Path, to: Path, only: Sequence[int] = (), formats: Sequence[str] = FORMATS
 ) -> Iterator[Tally]:
     """One tally for each format; `only` limits it to some queries and the tables that they read."""
     asked = queries(suite, only)

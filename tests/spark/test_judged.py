@@ -65,15 +65,9 @@ OF_NEXT = frozenset(_NEXT.split())
 
 # What no allowed expression may be. `AttributeReference` is the one that cannot be evaluated: scans bind it.
 BANNED = [
-    "Nondeterministic",
-    "Unevaluable",
-    "UserDefinedExpression",
-    "PlanExpression",
-    "Generator",
-    "RuntimeReplaceable",
-    "WindowFunction",
-    "aggregate.AggregateFunction",
-]
+    "Nondeterministic", "Unevaluable", "UserDefinedExpression", "PlanExpression", "Generator", "RuntimeReplaceable",
+    "WindowFunction", "aggregate.AggregateFunction",
+]  # fmt: skip
 EXEMPT = {("AttributeReference", "Unevaluable")}
 
 # The allowed classes whose code, or whose companion's, reads settings, each read by hand.

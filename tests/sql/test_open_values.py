@@ -11,10 +11,7 @@ from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.sql.open_values import OpenValue
 from hedgerow.sql.workload import Values, Workload
 
-SCHEMAS = {
-    "t": {"ts": "timestamp", "d": "date", "u": "bigint", "s": "string"},
-    "x": {"u": "bigint", "p": "string"},
-}
+SCHEMAS = {"t": {"ts": "timestamp", "d": "date", "u": "bigint", "s": "string"}, "x": {"u": "bigint", "p": "string"}}
 SAME = [
     ("ts > now() - INTERVAL 1 DAY", ["ts|low|NOW() - INTERVAL '1' DAY"], []),
     ("current_timestamp() > ts", ["ts|high|CURRENT_TIMESTAMP()"], []),

@@ -139,40 +139,13 @@ def test_golden(con: duckdb.DuckDBPyConnection, sql: str, expected: dict[str, st
 
 
 VOLATILE = [
-    "rand()",
-    "randn()",
-    "random()",
-    "uuid()",
-    "now()",
-    "current_date()",
-    "current_date",
-    "curdate()",
-    "current_timestamp()",
-    "current_timestamp",
-    "localtimestamp()",
-    "current_timezone()",
-    "unix_timestamp()",
-    "input_file_name()",
-    "input_file_block_start()",
-    "version()",
-    "monotonically_increasing_id()",
-    "spark_partition_id()",
-    "current_user()",
-    "current_user",
-    "user()",
-    "session_user()",
-    "current_database()",
-    "current_catalog()",
-    "current_schema()",
-    "explode(b)",
-    "posexplode(b)",
-    "sum(b)",
-    "raise_error('x')",
-    "assert_true(b)",
-    "reflect('a','b')",
-    "shuffle(b)",
-    "uniform(1,2)",
-]
+    "rand()", "randn()", "random()", "uuid()", "now()", "current_date()", "current_date", "curdate()",
+    "current_timestamp()", "current_timestamp", "localtimestamp()", "current_timezone()", "unix_timestamp()",
+    "input_file_name()", "input_file_block_start()", "version()", "monotonically_increasing_id()",
+    "spark_partition_id()", "current_user()", "current_user", "user()", "session_user()", "current_database()",
+    "current_catalog()", "current_schema()", "explode(b)", "posexplode(b)", "sum(b)", "raise_error('x')",
+    "assert_true(b)", "reflect('a','b')", "shuffle(b)", "uniform(1,2)",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("call", VOLATILE)
@@ -234,10 +207,7 @@ def test_every_spelling_of_a_table_gets_its_schema() -> None:
 @pytest.mark.parametrize(
     ("sql", "told"),
     [
-        (
-            "\nSELEC * FRM t WHERE b",
-            "line 2, column 19: Invalid expression .* after 'SELEC \\* FRM t WHERE'",
-        ),
+        ("\nSELEC * FRM t WHERE b", "line 2, column 19: Invalid expression .* after 'SELEC \\* FRM t WHERE'"),
         ("SELECT * FROM t WHERE b = = 3", "line 1, .* 'expression' missing for EQ, after 'SELECT .* b = ='"),
     ],
 )

@@ -15,12 +15,9 @@ if TYPE_CHECKING:
 
 JSON = """concat('{"a": ', id % 5, ', "b": [0, ', id % 7, '], "c d": {"A": "x', id % 3, '"}}')"""
 CONDITIONS = [
-    "j:a::int = 3",
-    "CAST(j:b[1] AS DOUBLE) > 3.5 AND v < 4",
-    "t.j:`c d`.A::string = 'x1' OR j:a::int IS NULL",
-    "NOT j:['c d']:A::string LIKE '%2'",
-    "m['k']:a::int + 1 = 3",
-]
+    "j:a::int = 3", "CAST(j:b[1] AS DOUBLE) > 3.5 AND v < 4", "t.j:`c d`.A::string = 'x1' OR j:a::int IS NULL",
+    "NOT j:['c d']:A::string LIKE '%2'", "m['k']:a::int + 1 = 3",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("condition", CONDITIONS)

@@ -96,11 +96,7 @@ def sampled(seed: int) -> tuple[Rows, Problem]:
     n = random.choice((50, 400, 3000))
     null = r.random(n) < 0.1
     table = pa.table(
-        {
-            "x": pa.array(r.integers(0, 100, n), mask=null),
-            "y": r.integers(0, 8, n),
-            "z": r.uniform(0, 1, n),
-        }
+        {"x": pa.array(r.integers(0, 100, n), mask=null), "y": r.integers(0, 8, n), "z": r.uniform(0, 1, n)}
     )
     queries = []
     for _ in range(12):

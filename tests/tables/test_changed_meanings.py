@@ -18,35 +18,19 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 BY_THE_CLOCK = [
-    "d = 'yesterday'",
-    "d = DATE 'today'",
-    "datediff(' Tomorrow', d) = 1",
-    "CAST(s AS TIMESTAMP) < TIMESTAMP '2024-01-01 00:00:00'",
-    "ts < '00:30:00'",
-    "ts > TIMESTAMP 'T10:00'",
-    "to_timestamp(s) > ts",
-    "hour(s) = 3",
-    "d = to_date(concat('to', 'day'))",
-    "try_cast(s AS TIMESTAMP) IS NULL",
+    "d = 'yesterday'", "d = DATE 'today'", "datediff(' Tomorrow', d) = 1",
+    "CAST(s AS TIMESTAMP) < TIMESTAMP '2024-01-01 00:00:00'", "ts < '00:30:00'", "ts > TIMESTAMP 'T10:00'",
+    "to_timestamp(s) > ts", "hour(s) = 3", "d = to_date(concat('to', 'day'))", "try_cast(s AS TIMESTAMP) IS NULL",
     "array_contains(CAST(array('now', s) AS ARRAY<TIMESTAMP>), ts)",
-]
+]  # fmt: skip
 BY_THE_SESSION = ["s = current_path()", "s = current_database()", "ts < now()", "d < curdate()", "s = session_user()"]
 BY_THE_ROW = [
-    "datediff('2024-03-05', d) = 1",
-    "CAST(s AS DATE) = DATE '2024-01-01'",
-    "ts < TIMESTAMP '2024-01-01 10:00:00'",
-    "hour(ts) = 3",
-    "s LIKE '%today%'",
-    "concat(s, 'now') = 'x now'",
-    "ts > d",
-    "date_format(ts, 'yyyy') = '2024'",
-    "to_date(s, 'dd.MM.yyyy') = DATE '2024-01-01'",
-    "to_timestamp(s, 'yyyy-MM-dd HH:mm:ss') > ts",
-    "CAST(n AS TIMESTAMP) > ts",
-    "coalesce(s, 'yesterday') = 'x'",
-    "d BETWEEN '2024-01-01' AND '2024-02'",
+    "datediff('2024-03-05', d) = 1", "CAST(s AS DATE) = DATE '2024-01-01'", "ts < TIMESTAMP '2024-01-01 10:00:00'",
+    "hour(ts) = 3", "s LIKE '%today%'", "concat(s, 'now') = 'x now'", "ts > d", "date_format(ts, 'yyyy') = '2024'",
+    "to_date(s, 'dd.MM.yyyy') = DATE '2024-01-01'", "to_timestamp(s, 'yyyy-MM-dd HH:mm:ss') > ts",
+    "CAST(n AS TIMESTAMP) > ts", "coalesce(s, 'yesterday') = 'x'", "d BETWEEN '2024-01-01' AND '2024-02'",
     "nvl(n, 0) = 1",
-]
+]  # fmt: skip
 COLUMNS = (
     "id",
     "id % 10 AS n",

@@ -73,17 +73,8 @@ def _elsewhere(data: bytes, r: Random) -> bytes:
 
 
 DAMAGES: tuple[Callable[[bytes, Random], bytes], ...] = (
-    _flip,
-    _flip,
-    _flip,
-    _flips,
-    _cut,
-    _zeros,
-    _longer,
-    _number,
-    _nested,
-    _elsewhere,
-)
+    _flip, _flip, _flip, _flips, _cut, _zeros, _longer, _number, _nested, _elsewhere,
+)  # fmt: skip
 
 
 @pytest.fixture(

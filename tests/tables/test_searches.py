@@ -16,15 +16,10 @@ if TYPE_CHECKING:
 SUBJECTS = "apricot", "birch", "cedar", "date_palm", "elm"
 CONDITIONS = [
     *(f"path LIKE '%{word}%'" for word in (*SUBJECTS, "palm", "apri", "ware", "nothing", "17", "Birch", "é")),
-    "path LIKE '%ware%birch%' AND tool LIKE '%run%'",
-    "path LIKE '%elm%' OR tool LIKE '%cedar%'",
-    "path NOT LIKE '%elm%'",
-    "contains(path, 'cedar')",
-    "path LIKE '%edar/part_1%'",
-    "path LIKE '%date\\\\_palm%'",
-    "path ILIKE '%BIRCH%'",
-    "endswith(path, 'birch/part=7')",
-]
+    "path LIKE '%ware%birch%' AND tool LIKE '%run%'", "path LIKE '%elm%' OR tool LIKE '%cedar%'",
+    "path NOT LIKE '%elm%'", "contains(path, 'cedar')", "path LIKE '%edar/part_1%'", "path LIKE '%date\\\\_palm%'",
+    "path ILIKE '%BIRCH%'", "endswith(path, 'birch/part=7')",
+]  # fmt: skip
 SOME = [f"path LIKE '%{word}%'" for word in ("apri", "nothing", "17")]
 
 

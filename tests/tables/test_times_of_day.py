@@ -17,15 +17,11 @@ if TYPE_CHECKING:
 
 ROWS = 2000
 CONDITIONS = [
-    "clock < TIME '05:00:00'",
-    "clock BETWEEN TIME '07:30:00.5' AND TIME'09:00:00'",
-    "clock >= CAST('23:00:00' AS TIME)",
-    "clock IN (TIME '00:00:00', TIME '12:00:00.25')",
-    "clock < '02:00:00'",
-    "CAST(clock AS TIME(0)) = CAST('12:00:00' AS TIME(0))",
-    "hour(clock) = 3 OR clock IS NULL",
+    "clock < TIME '05:00:00'", "clock BETWEEN TIME '07:30:00.5' AND TIME'09:00:00'",
+    "clock >= CAST('23:00:00' AS TIME)", "clock IN (TIME '00:00:00', TIME '12:00:00.25')", "clock < '02:00:00'",
+    "CAST(clock AS TIME(0)) = CAST('12:00:00' AS TIME(0))", "hour(clock) = 3 OR clock IS NULL",
     "clock + INTERVAL '1' MINUTE < TIME '01:00:00'",
-]
+]  # fmt: skip
 
 
 def visits(spark: SparkSession, start: int = 0, rows: int = ROWS) -> DataFrame:

@@ -23,10 +23,7 @@ LIKE = Like(col("note"), "%red%")
 #  block 0  note LIKE '%red%'
 #              /     \
 #          block 1  block 3
-TREE = TreeLayout(
-    (Compare(x, "<", lit(10)), In(y, (lit(1), lit(2))), LIKE),
-    ((0, 1, ~2), (1, ~0, 2), (2, ~1, ~3)),
-)
+TREE = TreeLayout((Compare(x, "<", lit(10)), In(y, (lit(1), lit(2))), LIKE), ((0, 1, ~2), (1, ~0, 2), (2, ~1, ~3)))
 
 
 def test_null_goes_right() -> None:

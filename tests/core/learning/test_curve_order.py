@@ -9,10 +9,7 @@ from hypothesis import strategies as st
 from hedgerow.core.learning.curve_order import bounds_of
 
 
-@given(
-    counts=st.lists(st.integers(1, 60), min_size=1, max_size=60),
-    least=st.integers(1, 40),
-)
+@given(counts=st.lists(st.integers(1, 60), min_size=1, max_size=60), least=st.integers(1, 40))
 @example(counts=[1, 3, 5, 2], least=5)
 def test_blocks_have_half_to_twice_the_rows_where_keys_allow_it(counts: list[int], least: int) -> None:
     """A key that many rows share may make a block larger; none is smaller but the only one."""

@@ -292,11 +292,7 @@ def test_a_schema_by_names() -> None:
     schema = as_schema({"a.b": "int", "`c.d`": "string", "order": "date"})
     assert [
         predicate_text(bind(IsNull(c), schema)) for c in (Column(("A", "B")), Column(("C.D",)), Column(("Order",)))
-    ] == [
-        "a.b IS NULL",
-        "`c.d` IS NULL",
-        "`order` IS NULL",
-    ]
+    ] == ["a.b IS NULL", "`c.d` IS NULL", "`order` IS NULL"]
 
 
 # --- against a slow model of Spark ----------------------------------------------------------------

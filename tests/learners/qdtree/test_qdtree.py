@@ -71,9 +71,7 @@ def optimum(slow: Slow, rows: int) -> float:
     @cache
     def best(here: frozenset[int]) -> float:
         legal = (slow.sides(c, here) for c in slow.cuts)
-        return max(
-            [slow.skipped(here), *(best(a) + best(b) for a, b in legal if min(len(a), len(b)) >= slow.least)],
-        )
+        return max([slow.skipped(here), *(best(a) + best(b) for a, b in legal if min(len(a), len(b)) >= slow.least)])
 
     return best(frozenset(range(rows)))
 

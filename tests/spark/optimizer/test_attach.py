@@ -54,12 +54,9 @@ def check_reports(spark: SparkSession, name: str, table: str) -> None:
 def things(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
     source = write_things(spark, str(tmp_path_factory.mktemp("plain") / "things.parquet"))
     asked = [
-        "number < 100",
-        "hour(ts) = 3",
-        "length(word) = 2",
-        "CAST(word AS STRING) LIKE '%9'",
+        "number < 100", "hour(ts) = 3", "length(word) = 2", "CAST(word AS STRING) LIKE '%9'",
         "date_format(ts, 'HH') = '05'",
-    ]
+    ]  # fmt: skip
     with configured(spark, session__timeZone="UTC"):
         return by_id(spark, source, str(tmp_path_factory.mktemp("ours") / "things"), asked).path
 
@@ -103,22 +100,13 @@ def test_kept_frames_and_caches(attached: SparkSession, things: str) -> None:
 
 
 ODD = [
-    "hour(ts) = 3 AND number < 500",
-    "ts = TIMESTAMP '2024-03-10 03:00:00'",
-    "date_format(ts, 'HH') = '05' AND number < 300",
-    "NOT (log10(number + 1) > 1)",
-    "NOT (length(word) = 2)",
-    "word LIKE '%\\\\_9' OR number < 3",
-    "word LIKE '_9'",
-    "NOT (word LIKE '%9' AND rand() < 2)",
-    "number <=> 5 OR items IS NULL",
-    "_metadata.file_name LIKE '%part-00003%' AND number > 100",
-    "number IN (1, 2, 1999, NULL)",
-    "number NOT IN (SELECT number FROM parquet.`{t}` WHERE number > 3)",
-    "coalesce(number, 5) < 3",
-    "CASE WHEN number < 5 THEN true END",
-    "early AND NOT late",
-]
+    "hour(ts) = 3 AND number < 500", "ts = TIMESTAMP '2024-03-10 03:00:00'",
+    "date_format(ts, 'HH') = '05' AND number < 300", "NOT (log10(number + 1) > 1)", "NOT (length(word) = 2)",
+    "word LIKE '%\\\\_9' OR number < 3", "word LIKE '_9'", "NOT (word LIKE '%9' AND rand() < 2)",
+    "number <=> 5 OR items IS NULL", "_metadata.file_name LIKE '%part-00003%' AND number > 100",
+    "number IN (1, 2, 1999, NULL)", "number NOT IN (SELECT number FROM parquet.`{t}` WHERE number > 3)",
+    "coalesce(number, 5) < 3", "CASE WHEN number < 5 THEN true END", "early AND NOT late",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("zone", ["America/New_York", pytest.param("UTC", marks=pytest.mark.long)])

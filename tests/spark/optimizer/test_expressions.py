@@ -36,11 +36,8 @@ FIXED = (
     "comment LIKE '% cluster %'",
 )
 OTHERS = (
-    "info['courier'] > 'GLS'",
-    "INFO['courier'] IN ('UPS', 'x')",
-    "info['COURIER'] = 'TNT'",
-    "info['courier'] IS NULL",
-)
+    "info['courier'] > 'GLS'", "INFO['courier'] IN ('UPS', 'x')", "info['COURIER'] = 'TNT'", "info['courier'] IS NULL",
+)  # fmt: skip
 YOURS = "loud(type) = 1"
 
 

@@ -316,12 +316,8 @@ def test_other_engines_see_a_normal_table(delta: SparkSession, tmp_path: Path) -
     import pyarrow.parquet as pq
 
     plain = [
-        "id",
-        "CAST(id AS INT) AS number",
-        "concat('w', id % 50) AS word",
-        "id / 7.0D AS ratio",
-        "id % 2 = 0 AS even",
-    ]
+        "id", "CAST(id AS INT) AS number", "concat('w', id % 50) AS word", "id / 7.0D AS ratio", "id % 2 = 0 AS even",
+    ]  # fmt: skip
     rows = delta.range(ROWS).selectExpr(*plain)
     path = write(delta, str(tmp_path / "things"), rows)
     table = by_number(delta, path, ["number < 100", "word LIKE '%9'"])

@@ -32,16 +32,9 @@ N = 300
 MIDDLE = "x >= 4 AND x < 6 AND y >= 4 AND y < 6"
 # Others than those it was learned from, some of which need the middle from where it is not at home.
 ASKED = [
-    *CROSS,
-    MIDDLE,
-    "x = 5 AND y = 5",
-    "x < 6",
-    "y >= 4 AND x >= 4",
-    "x > 5 OR y > 5",
-    "x IS NULL",
-    "z % 7 = 0",
+    *CROSS, MIDDLE, "x = 5 AND y = 5", "x < 6", "y >= 4 AND x >= 4", "x > 5 OR y > 5", "x IS NULL", "z % 7 = 0",
     "true",
-]
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -225,13 +218,9 @@ def test_copies_that_lie_in_two_places(spark: SparkSession, source: str, tmp_pat
         plain = spark.read.parquet(table.path)
         plain.createOrReplaceTempView("plain_arms")
         asked = [
-            "z >= 900",
-            "z BETWEEN 950 AND 1150",
-            "z >= 1000 AND x < 6",
-            "z < 300 OR z >= 950",
-            "z >= 500",
+            "z >= 900", "z BETWEEN 950 AND 1150", "z >= 1000 AND x < 6", "z < 300 OR z >= 950", "z >= 500",
             "z >= 1100",
-        ]
+        ]  # fmt: skip
         assert ask_all([grown.read(c) for c in asked])[0] == answers(plain, asked)
         assert answer(grown.read("z >= 900", ["x"])) == answer(plain.where("z >= 900").select("x"))
         sql = "SELECT a.z, b.y FROM $T a JOIN $T b ON a.x = b.x WHERE a.z >= 900 AND b.z > 990"

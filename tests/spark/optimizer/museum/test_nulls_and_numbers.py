@@ -50,12 +50,7 @@ def test_partition_with_null_and_a_value(museum: Shown) -> None:
 def test_function_that_takes_null_away(museum: Shown) -> None:
     """ClickHouse/ClickHouse#121133: the NULL partition was skipped though `ifNull` and the like made it match."""
     museum.check(
-        [
-            "coalesce(five, 0) = 0",
-            "coalesce(late, 1100) = 1100",
-            "nvl(five, 3) < 4",
-            "(late IS NULL) <=> true",
-        ],
+        ["coalesce(five, 0) = 0", "coalesce(late, 1100) = 1100", "nvl(five, 3) < 4", "(late IS NULL) <=> true"],
         ["coalesce(five, 0) = 700"],
     )
 

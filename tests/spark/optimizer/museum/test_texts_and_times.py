@@ -59,11 +59,7 @@ def test_order_of_uuids(museum: Shown) -> None:
     """ClickHouse/ClickHouse#118371, #118380: bounds of UUIDs by their bytes were used in an order by the second half."""
     one = "substr(md5('1500'), 1, 12)"
     museum.check(
-        [
-            f"uuid = concat('000005DC-0000-4000-8000-', {one})",
-            "uuid > '000007C'",
-            "uid > X'80'",
-        ],
+        [f"uuid = concat('000005DC-0000-4000-8000-', {one})", "uuid > '000007C'", "uid > X'80'"],
         ["uuid < '0000000A'", "uid < X'05'"],
     )
 
