@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 from bench.data import errorlog_data
 from bench.data.errorlog_data import EXTERNAL, INTERNAL, QUERIED_COLUMNS, Shape, rows_of
@@ -18,9 +18,6 @@ from bench.memory import measured
 from bench.options import Options, learn_arguments
 from bench.suites import errorlog
 from tests.support.digest import digest
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 SHAPES = pytest.mark.parametrize("shape", [INTERNAL, EXTERNAL], ids=lambda shape: shape.name)
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 from bench import physical
 from bench.options import Options
 from bench.report.page import page
 from bench.report.write import markdown
 from hedgerow.sql.workload import Workload
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ROWS = 4000
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow.dataset as ds
 import pytest
+from pyspark.sql import SparkSession
 
 from bench import several
 from bench.data import tpch_tables
@@ -16,9 +16,6 @@ from bench.several import Reads, Several
 from hedgerow.core.workload.score import QueryScore, Score
 from hedgerow.sql.workload import Workload
 from tests.support.digest import digest
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def test_reads_add_up() -> None:

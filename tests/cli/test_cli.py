@@ -10,24 +10,21 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.learning.seconds import Estimate
 from hedgerow.core.predicates.sql_text import in_backticks
 from hedgerow.spark.start.java import NO_JAVA, find_java
+from hedgerow.tables.managed import ManagedTable
 from tests.support.other_process import environment
 from tests.support.things_table import by_id, write_things
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from hedgerow.tables.managed import ManagedTable
 
 Run = Callable[..., Any]
 ROWS, BLOCK_ROWS = 4_000, 200

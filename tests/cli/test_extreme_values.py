@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import SparkSession
 
 from hedgerow.spark.start.session import temporary_settings
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 NINES = "9" * 38
 

@@ -8,12 +8,12 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 import hedgerow as hr
 from hedgerow.core.index.block_index import BlockIndex
@@ -35,9 +35,6 @@ from hedgerow.tables.state import Kind, TableState, operation
 from tests.support.answers import answer, answers, ask_all
 from tests.support.lay_out import by_ranges
 from tests.support.things_table import COLUMNS, ROWS
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 FORMATS = ("parquet", "delta")
 BLOCKS = 8

@@ -7,12 +7,9 @@ no more often than it is there.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from pyspark.sql import Row
+from pyspark.sql import Row
 
 
 def is_right(found: Counter[str], expected: Counter[str], ranked: Iterable[Row]) -> bool:

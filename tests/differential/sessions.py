@@ -7,15 +7,14 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
+
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from bench.comet import comet_settings
 from hedgerow.spark.start.jar import conf_lines
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 EVERY = "*"  # a scan whose files are not looked at one by one
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow
 from hedgerow.spark.start.session import configured
-
-if TYPE_CHECKING:
-    import pytest
-    from pyspark.sql import SparkSession
 
 PAGE = (Path(__file__).parents[2] / "docs/guide/dashboards.md").read_text()
 

@@ -18,19 +18,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
 
 import hedgerow as hr
 from hedgerow.spark.start.session import temporary_settings
 from tests.histories import steps_delta, steps_parquet
 from tests.histories.model import Answer, Query, a_query, a_sharp_condition, answer_of, difference, frame
 from tests.histories.world import ENABLED, SETTINGS, Declined, NotNow, RawError, Table, World
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 FORMATS: dict[str, ModuleType] = {"delta": steps_delta, "parquet": steps_parquet}
 STEPS = 10

@@ -9,14 +9,11 @@ import os
 from datetime import date
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.histories.run import FORMATS, Machine, a_history, report
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def todays_seed() -> int:

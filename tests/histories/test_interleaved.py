@@ -16,18 +16,16 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from tests.support.answers import attached_to
 from tests.support.lay_out import by_ranges
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 PHASES = ("initial", "prepare", "commit")
 ORDERS = sorted({"".join(order) for order in itertools.permutations("hhhooo")})  # h: Hedgerow, o: the other

@@ -14,19 +14,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Semaphore, Thread, local
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.entry import total
 from hedgerow.tables.managed import ManagedTable
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ROWS, BATCH, LONGEST = 120, 30, 60.0
 GATES = ("write", "_link", "_rename", "move", "delete", "sizes")  # what is read never changes

@@ -13,14 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
 
 import hedgerow as hr
 from hedgerow.core.errors import EngineError
 from tests.histories.model import Field, Row, a_condition, a_sharp_condition, frame, rows_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 ENABLED = "hedgerow.enabled"
 LEARNERS = ("qdtree", "qdtree", "pando", "range", "zorder", "hilbert", "bottom_up", "sop_zorder", "random")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
 
 from hedgerow import Workload
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 SCHEMAS: dict[str, str] = {
     "lines": "id INT, okey BIGINT, pkey INT, psup INT, qty INT, day DATE, note STRING",

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from hedgerow.spark.storage.delta_changes import changed_keys
 from hedgerow.spark.storage.delta_log import delta_log
 from tests.joins.star import frame, rows_of
 from tests.support.answers import attached_to
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark.sql import SparkSession
 
 QUERY = (
     "SELECT count(*), sum(qty) FROM lines JOIN orders ON lines.okey = orders.okey WHERE orders.day < DATE '1993-02-01'"

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from hedgerow.spark.start.session import temporary_settings
 from tests.support.answers import attached_to
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 # The value of a key by its number; several numbers of some types have equal keys, so each type has its own numbers.
 KEYS = {

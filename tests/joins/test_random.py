@@ -6,15 +6,13 @@ import os
 from datetime import date
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from tests.joins.star import KEYS, ROWS, SCHEMAS, TOP, a_condition, a_query, frame, rows_of, workload
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 BLOCK_ROWS = {"lines": 40, "orders": 20, "customers": 10, "nations": 100, "parts": 10, "suppliers": 9}
 

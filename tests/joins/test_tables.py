@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from hedgerow.core.predicates.nodes import Column
@@ -17,9 +17,6 @@ from hedgerow.spark.start.session import temporary_settings
 from hedgerow.spark.storage.source import open_source
 from tests.joins.star import KEYS, SCHEMAS, frame, rows_of, workload
 from tests.support.answers import attached_to
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 QUERY = "SELECT sum(qty) FROM lines JOIN orders ON lines.okey = orders.okey WHERE orders.day < DATE '1993-02-01'"
 

@@ -6,15 +6,12 @@ import shutil
 import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from hedgerow.picture.show import Shown
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ROWS = 2000
 CONDITIONS = ["id < 300", "v = 3", "v = 4 AND id >= 1000", "name LIKE '%<b>7%'", "name = '</svg><script>1'"]

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from hedgerow.core.learning.seconds import Estimate, Speed
@@ -28,9 +29,6 @@ from hedgerow.tables.query_log import QueryLog
 from tests.support.delta_tables import data_files
 from tests.support.events_table import write_events
 from tests.support.past_queries import past_query
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ANY_SIZE = AutopilotSettings(least_bytes=0, least_new=0)
 ALWAYS_SEARCH = replace(ANY_SIZE, search_interval=0)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from hedgerow.tables.query_log import QueryLog
 from tests.support.answers import Answer, answer
 from tests.support.other_process import begun, killed_after, run
 from tests.support.past_queries import past_query
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ROWS = 30_000
 KILLS, LAST = 12, 25.0  # seconds after which a run has ended

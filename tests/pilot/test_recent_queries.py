@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from hedgerow.pilot.recent_queries import recent_workload, span_of
@@ -15,9 +15,6 @@ from hedgerow.sql.workload import Workload
 from hedgerow.tables.query_log import QueryLog
 from tests.support.events_table import write_events
 from tests.support.past_queries import past_query
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 @pytest.fixture

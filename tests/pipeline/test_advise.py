@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from hedgerow import advise
 from hedgerow.core.errors import HedgerowError, LayoutError, SchemaError
@@ -19,9 +19,6 @@ from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.learner_names import AUTO
 from hedgerow.sql.workload import Workload
 from tests.support.events_table import conditions, write_events
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 BLOCK_ROWS = 500
 LEARNERS = ("qdtree", "range", "sop_zorder")

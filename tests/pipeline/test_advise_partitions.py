@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 from hedgerow import advise
 from hedgerow.pipeline import estimate_seconds
@@ -18,9 +18,6 @@ from hedgerow.pipeline.reads_now import reads_now
 from hedgerow.sql.workload import Workload
 from tests.support.answers import ask
 from tests.support.events_table import conditions, write_events
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 ROWS, DAYS = 6_000, 5
 ASKED = [

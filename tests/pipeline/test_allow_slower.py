@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from hedgerow.core.errors import HedgerowWarning
 from hedgerow.pipeline import estimate_seconds
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ROWS, FILES = 4_000, 8
 BY_NUMBER = [f"SELECT id FROM numbers WHERE number BETWEEN {i} AND {i + 3}" for i in range(0, 900, 100)]

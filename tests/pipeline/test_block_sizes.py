@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from hedgerow.core.layouts.layout_json import layout_to_dict
 from hedgerow.core.learning.block_counter import RowCounter
@@ -19,9 +19,6 @@ from hedgerow.pipeline.learner_names import NamedLearner
 from hedgerow.pipeline.table_problem import TableProblem
 from hedgerow.sql.workload import Workload
 from tests.support.events_table import conditions, write_events
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 BYTES_ARE_SLOW, FILES_ARE_SLOW = Speed(0.1, 1e-9, 1e-3), Speed(0.1, 1.0, 1e-9)
 MEASURED = Speed(0.2, 0.03, 1e-8)

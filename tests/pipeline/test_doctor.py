@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from hedgerow.spark.session_settings import EFFECTS
 from hedgerow.spark.start.session import temporary_settings
 from tests.support.answers import without_skipping
 from tests.support.lay_out import by_ranges
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 @pytest.fixture(scope="module")

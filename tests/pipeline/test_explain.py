@@ -5,17 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from hedgerow.tables.explained import UNKNOWN
 from hedgerow.tables.managed import ManagedTable
 from tests.support.events_table import ATOMS, conditions, write_events
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 FEW, MANY = 6, 60  # conditions for each of the tables
 NEVER = re.compile(r"no row satisfies (.*?)(?:; there, (.*) is (.*) to (.*)|; there, (.*) has no value)?")

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from hedgerow.core.errors import HedgerowWarning
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.pipeline.inputs import opened_with_queries
 from hedgerow.sql.workload import Workload
 from tests.support.things_table import by_id, write_things
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
 
 
 @pytest.fixture(scope="module")

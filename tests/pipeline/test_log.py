@@ -12,10 +12,11 @@ import time
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from hedgerow.core.errors import HedgerowError, WorkloadError
@@ -25,9 +26,6 @@ from hedgerow.spark.start.session import temporary_settings
 from hedgerow.tables.query_log import QueryLog, Waiting
 from tests.support.answers import answers, attached_to
 from tests.support.events_table import conditions, write_events
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 DELTA = "events_log_delta"
 

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from hedgerow import route
@@ -24,9 +25,6 @@ from hedgerow.sql.workload import Workload
 from hedgerow.tables.managed import ManagedTable
 from tests.support.answers import attached_to
 from tests.support.events_table import conditions, write_events
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ROWS, BLOCK_ROWS = 6_000, 500
 LEARNERS = [

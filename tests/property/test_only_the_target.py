@@ -11,17 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from hedgerow.pipeline.learned_tables import LearnedTables
 from hedgerow.spark.storage.delta_log import has_delta
 from tests.support.folder_contents import KINDS, ROWS, contents, outside, write_kinds
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 CASES = 400 if os.environ.get("HEDGEROW_HYPOTHESIS") == "full" else 12
 NAMES = ["a", "b", "c", "v=1", "d.parquet", "_e", "f g"]

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def change(spark: SparkSession, table: str, r: Random, again: bool = False) -> str:

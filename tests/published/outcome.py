@@ -10,15 +10,13 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
 
 import hedgerow as hr
 from tests.support.answers import scans
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 CLOSE = 1e-9
 Rows = tuple[Any, ...]

@@ -19,15 +19,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
 
 import hedgerow as hr
 from tests.published.outcome import Outcome, Skipped, difference, outcome, same, skipped
 from tests.published.tally import Tally
 from tests.published.tpc import switched_off
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 HOW = (
     "The inputs are no part of this project. Fetch them with `mvn dependency:copy "

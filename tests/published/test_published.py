@@ -5,16 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.published import sqltests, tpc
 from tests.published.outcome import Outcome, same, within
 from tests.published.tally import Tally
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 INPUTS = "HEDGEROW_SQL_TESTS"
 SAMPLE = (3, 42, 96)  # three tables, a LIMIT between ties, a count

@@ -12,10 +12,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow.dataset as ds
 import sqlglot
+from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 
 import hedgerow as hr
@@ -26,9 +27,6 @@ from tests.published.changes import change, repair
 from tests.published.outcome import Outcome, Skipped, collected, difference, opened, outcome, same, skipped, within
 from tests.published.tally import Tally
 from tests.support.answers import attached_to, without_skipping
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 SCALE = {"tpcds": 0.02, "tpch": 0.05}
 FILES, FEW = 16, 4  # of tables that queries have conditions on, and of the small ones

@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zipfile import ZipFile
 
 import pytest
+from pyspark.sql import SparkSession
 
 from hedgerow.spark.extensions import ENGINES_OFF
 from hedgerow.spark.judged import (
@@ -27,9 +28,6 @@ from hedgerow.spark.judged import (
     kind_of_setting,
 )
 from hedgerow.spark.storage.delta_log import has_delta
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 PACKAGE = "org.apache.spark.sql.catalyst.expressions."
 

@@ -7,11 +7,12 @@ import random
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 import pytest
 import sqlglot
+from pyspark.sql import SparkSession
 
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.predicates.nodes import TRUE
@@ -20,9 +21,6 @@ from hedgerow.sql.workload import Workload
 from tests.support.needed_rows import only_needed_rows, rows_of
 from tests.support.random_queries import SHAPES, Ground, Shape, conditions_of
 from tests.support.workload_conditions import where
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 Schemas = dict[str, dict[str, str]]
 SCHEMAS: Schemas = {

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
+from pyspark.sql import SparkSession
 
 from hedgerow.core.errors import WorkloadError
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.sql.workload import Workload
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 JSON = """concat('{"a": ', id % 5, ', "b": [0, ', id % 7, '], "c d": {"A": "x', id % 3, '"}}')"""
 CONDITIONS = [

@@ -7,18 +7,15 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 import hedgerow as hr
 from hedgerow.core.predicates.sql_text import in_backticks
 from hedgerow.spark.start.session import configured, temporary_settings
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _PASS = 40  # conditions that are evaluated in one pass over a table
 _HALVES = "shiftright(_hash, 32)", "_hash & 4294967295"

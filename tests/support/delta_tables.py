@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
 
 import hedgerow as hr
 from hedgerow.tables.managed import ManagedTable
 from tests.support.answers import answers, ask_all
 from tests.support.lay_out import by_ranges
 from tests.support.things_table import COLUMNS, ROWS
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 FILES = 8
 ASKED = ["number < 100", "number BETWEEN 500 AND 600 AND kind = 'n'", "word LIKE '%9'", "price > 90 OR number = 7"]

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
 
 from tests.support.random_queries import conditions_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ROWS = 20_000
 NAN = "double('NaN')"

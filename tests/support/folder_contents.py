@@ -5,13 +5,11 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from tests.support.lay_out import by_ranges
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ROWS = 60
 KINDS = ("plain", "partitioned", "managed", "with a replica", "delta", "managed delta", "of two tables")

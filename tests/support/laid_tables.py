@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 import hedgerow as hr
 from hedgerow.pipeline.learned import Learned
 from hedgerow.spark.start.session import configured
 from hedgerow.tables.managed import ManagedTable
 from tests.support.answers import Answer, Scan, answer, ask, attached_to, without_skipping
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 ROWS, FILES = 2000, 8
 STEP = ROWS // FILES  # rows of a file: each holds a range of `id`

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from py4j.java_gateway import JavaClass, JavaPackage, JVMView
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession
 
 # Each piece of code runs a few times only: it is not worth a compiler's time.
 LIGHT = {

@@ -14,15 +14,12 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 import hedgerow as hr
 from hedgerow.spark.start.session import temporary_settings
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ROWS, FILES = 2000, 8
 ZONE = "America/New_York"

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from hedgerow.tables.managed import ManagedTable
 from tests.support.lay_out import by_ranges
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ROWS, FILES = 2000, 8
 COLUMNS = (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 import hedgerow as hr
@@ -13,9 +13,6 @@ from hedgerow.core.predicates.nodes import Opaque
 from hedgerow.spark.optimizer.jvm_facts import steady
 from hedgerow.spark.start.session import configured
 from tests.support.answers import attached_to, opened
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 BY_THE_CLOCK = [
     "d = 'yesterday'", "d = DATE 'today'", "datediff(' Tomorrow', d) = 1",

@@ -9,20 +9,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 import hedgerow as hr
 from hedgerow.tables.known_files import KnownFiles
+from hedgerow.tables.managed import ManagedTable
 from hedgerow.tables.sealed import digest, sealed, unsealed
 from tests.support.delta_tables import ASKED, by_number, more, write
 from tests.support.things_table import COLUMNS, ROWS
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from hedgerow.tables.managed import ManagedTable
 
 FEW, MANY = 5, 250  # for each kind of table: a thousand together
 CONDITION = "number BETWEEN 500 AND 600 AND kind = 'n'"

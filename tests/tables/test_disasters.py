@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from tests.support.answers import Answer, answer
 from tests.support.lay_out import by_ranges
 from tests.support.other_process import run
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ROWS, BLOCKS = 200_000, 8
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 import hedgerow as hr
 from hedgerow.spark.start.session import spark_errors, temporary_settings
 from tests.support.answers import answer, opened_by_each
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 NINES = "9" * 38
 ENDS = {

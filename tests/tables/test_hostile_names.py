@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 import hedgerow as hr
 from tests.support.answers import answers, ask_all, attached_to
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 NAMES = [
     "a b", "x`y", "x` OR 1=1 --", "q'uote", 'dq"uote', "new\nline", "Ünïcödé 列", "a.b", "back\\slash",

@@ -7,17 +7,14 @@ import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from hedgerow.spark.start.session import temporary_settings
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from hedgerow.tables.managed import ManagedTable
+from hedgerow.tables.managed import ManagedTable
 
 ROWS, FILES = 4000, 20
 _MIXED = "pmod(xxhash64(id), 1000003)"

@@ -10,12 +10,13 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 import hedgerow as hr
@@ -23,14 +24,10 @@ from hedgerow.core.predicates.sql_text import in_backticks
 from hedgerow.spark.storage.delta_rewrite import Rewrite
 from hedgerow.spark.storage.paths import added_name, added_path, escape_glob, path_in_backticks
 from hedgerow.tables.delta import rewrite as rewriting
+from hedgerow.tables.managed import ManagedTable
 from tests.support.answers import answer, attached_to
 from tests.support.delta_tables import data_files
 from tests.support.other_process import run
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from hedgerow.tables.managed import ManagedTable
 
 LONG = pytest.mark.long
 LIKE_URLS = "a%20b"

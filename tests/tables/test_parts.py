@@ -7,12 +7,12 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from hedgerow.core.index.block_index import BlockIndex
@@ -28,9 +28,6 @@ from hedgerow.tables.entry import Entry, total
 from hedgerow.tables.known_files import KnownFiles
 from hedgerow.tables.part import join_parts, parts_of, with_joined_appends, write_layout, write_part
 from hedgerow.tables.state import TableState, newest_state, operation, read_state, update_state
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 FILES, ROWS_OF_A_FILE = 90, 6
 NOTED = Compare(col("v"), "<", lit(3))

@@ -5,18 +5,16 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from tests.support.answers import answer
 from tests.support.delta_tables import by_number, write
 from tests.support.other_process import run
 from tests.support.things_table import by_id, write_things
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 # Root may write everywhere, unless it gives up two capabilities, which its next program then lacks.
 UNPRIVILEGED = """

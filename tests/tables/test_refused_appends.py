@@ -7,9 +7,9 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 import hedgerow as hr
 from hedgerow.tables.parquet.runs import new_run
@@ -17,9 +17,6 @@ from tests.support.answers import answer
 from tests.support.delta_tables import by_number, more, now, write
 from tests.support.folder_contents import contents
 from tests.support.things_table import ROWS, by_id, write_things
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 
 def last_row_as(spark: SparkSession, column: str, value: str) -> DataFrame:

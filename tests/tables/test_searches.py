@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 import hedgerow as hr
 from tests.support.answers import answers, ask_all, opened, opened_by_each
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 SUBJECTS = "apricot", "birch", "cedar", "date_palm", "elm"
 CONDITIONS = [

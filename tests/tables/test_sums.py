@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
+from pyspark.sql import DataFrame, Row, SparkSession
 
 import hedgerow as hr
 from hedgerow.core.predicates.sql_text import feature_text, term_text
 from hedgerow.pilot.autopilot import with_kept_sums
 from hedgerow.spark.start.session import configured
 from tests.support.answers import without_skipping
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import DataFrame, Row, SparkSession
 
 ROWS, FILES = 800, 4
 HUGE = 2**61

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 import hedgerow as hr
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.spark.start.session import temporary_settings
 from tests.support.answers import answer, opened_by_each
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 ROWS = 2000
 CONDITIONS = [

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.curve import Axis, CurveLayout
@@ -24,9 +24,6 @@ from hedgerow.spark.storage.source import open_source, schema_of
 from hedgerow.sql.workload import Workload
 from hedgerow.tables.managed import ManagedTable
 from tests.support.events_table import conditions, write_events
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 NUMBER, ODD, WORD = col("Number"), col("odd"), col("word")
 

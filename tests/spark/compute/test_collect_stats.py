@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 from hedgerow.core.layouts.tree import TreeLayout
@@ -21,9 +21,6 @@ from hedgerow.spark.compute.evaluate import needed, split_by_evaluator
 from hedgerow.spark.storage.source import open_source, schema_of
 from hedgerow.sql.workload import Workload
 from tests.support.events_table import conditions, write_events
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def test_core_and_spark_say_the_same(spark: SparkSession, tmp_path: Path) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 from hedgerow.core.predicates.nodes import Column
 from hedgerow.core.workload.references import Joined, references
@@ -14,9 +14,6 @@ from hedgerow.spark.compute.joins import Joins
 from hedgerow.spark.start.session import temporary_settings
 from hedgerow.spark.storage.source import Source, open_source
 from tests.joins.star import frame, rows_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 TO_ORDERS, TO_CUSTOMERS = references([("lines.okey", "orders.okey"), ("orders.ckey", "customers.ckey")])
 NEAR, FAR = Joined((TO_ORDERS,)), Joined((TO_ORDERS, TO_CUSTOMERS))

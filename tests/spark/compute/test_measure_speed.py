@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from hedgerow.core.learning.seconds import Speed
 from hedgerow.pilot.file_seconds import seconds_as_it_is
 from hedgerow.pipeline.inputs import opened_with_queries
 from hedgerow.spark.compute.measure_speed import frame_of, measured_speed
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def test_queries_of_one_shape_have_one_speed(spark: SparkSession, tmp_path: Path) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
+from pyspark.sql import SparkSession
 
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.predicates.nodes import Compare, Like, Opaque, Predicate, col, lit
@@ -13,9 +12,6 @@ from hedgerow.core.pruning.block_stats import T_BIT
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.spark.compute.sample import draw, with_rare_rows
 from hedgerow.spark.storage.source import Source, open_source
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ROWS, FEW = 20_000, 50
 RARE = Compare(col("id"), "=", lit(777))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from hedgerow.spark.start.session import configured
@@ -14,9 +15,6 @@ from tests.support.answers import Answer, Scan, answer, ask, attached_to, withou
 from tests.support.delta_tables import by_number, more, now, write
 from tests.support.lay_out import by_ranges
 from tests.support.things_table import FILES, ROWS, by_id, write_things
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def both(spark: SparkSession, sql: str) -> tuple[list[Scan], list[Scan]]:

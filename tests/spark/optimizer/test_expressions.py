@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from hedgerow.core.layouts.curve import Axis, BlockAxis, CurveLayout
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.pipeline.learned import Learned
 from tests.support.answers import answer, answers, ask, attached_to
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ROWS, BLOCK_ROWS = 4000, 250
 COLUMNS = (

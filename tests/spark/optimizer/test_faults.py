@@ -15,9 +15,9 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from hedgerow.pipeline.learned import Learned
@@ -26,9 +26,6 @@ from hedgerow.tables.managed import ManagedTable
 from hedgerow.tables.sealed import sealed, unsealed
 from tests.support.answers import answer
 from tests.support.laid_tables import COLUMNS, ROWS, STEP, Laid, by, learned, needs_delta, plainly, same
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 # --- tables -----------------------------------------------------------------------------------------
 

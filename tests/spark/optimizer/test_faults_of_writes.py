@@ -5,18 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 import hedgerow as hr
 from hedgerow.pipeline.learned import Learned
 from hedgerow.spark.start.session import configured
 from tests.support.answers import answer, ask
 from tests.support.laid_tables import by, files, learned, needs_delta, plainly, same, workload_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 both_kinds = pytest.mark.parametrize("kind", ["parquet", "delta"])
 pytestmark = pytest.mark.long

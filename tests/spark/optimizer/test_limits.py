@@ -5,17 +5,14 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from hedgerow.spark.session_settings import TRUSTED
 from hedgerow.spark.start.session import temporary_settings
 from tests.support.things_table import FILES, by_id, write_things
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 UNKNOWN = "spark.sql.thingOfTomorrow"
 

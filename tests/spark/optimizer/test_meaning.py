@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import Row, SparkSession
 
 import hedgerow as hr
 from hedgerow.spark.start.session import temporary_settings
@@ -14,10 +14,6 @@ from hedgerow.tables.managed import ManagedTable
 from tests.support.answers import answer, answers, ask_all
 from tests.support.checked_table import World, named
 from tests.support.things_table import COLUMNS, ROWS, by_id, write_things
-
-if TYPE_CHECKING:
-    from pyspark.sql import Row, SparkSession
-
 
 # Conditions that were learned from, so that the index knows what they are in each file, and questions about them.
 LEARNED = [

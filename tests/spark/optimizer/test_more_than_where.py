@@ -8,20 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
+from pyspark.sql import Row, SparkSession
 
 import hedgerow as hr
 from hedgerow.spark.start.session import configured, temporary_settings
+from hedgerow.tables.managed import ManagedTable
 from tests.support.answers import without_skipping
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import Row, SparkSession
-
-    from hedgerow.tables.managed import ManagedTable
 
 ROWS, FILES = 2000, 8
 COLUMNS = (

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from tests.support.answers import Answer, answer, without_skipping
 from tests.support.things_table import FILES, by_id, write_things
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 CONDITION = "id BETWEEN 30 AND 34"
 

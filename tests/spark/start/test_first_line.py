@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from hedgerow.spark.start.session import first_line, spark_errors
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 NOWHERE = "/no/such/file"
 CASES: dict[str, Callable[[Any], object]] = {

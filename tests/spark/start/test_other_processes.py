@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from hedgerow.tables.state import TableState, state_name
 from tests.support.other_process import run
 from tests.support.things_table import FILES, by_id, write_things
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 CLUSTER = """
 import json, os, sys

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.logger import PySparkLogger
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def test_failed_analysis_is_not_logged(spark: SparkSession, tmp_path: Path) -> None:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from hedgerow.core.errors import StorageError
 from hedgerow.spark.storage.folder import Folder
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 FAILING: dict[str, Callable[[Folder], Any]] = {
     "write": lambda folder: folder.write("x", b"1"),

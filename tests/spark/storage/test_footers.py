@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from hedgerow.core.predicates.nodes import Column
 from hedgerow.core.pruning.block_stats import TermStats, agree
@@ -15,9 +16,6 @@ from hedgerow.spark.start.session import configured
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.footers import footers_of, known_terms
 from hedgerow.spark.storage.source import schema_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ROWS = 6_000
 OF = "CAST(id * 7919 % {most} AS {type})"

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from tests.support.lay_out import by_ranges
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ODD = "CASE WHEN id % 3 > 0 THEN 1D + id % 5 WHEN id < 1000 THEN -0.0D ELSE 0.0D END"
 COLUMNS = ("id", f"{ODD} AS odd", f"CAST({ODD} AS FLOAT) AS small", f"named_struct('x', {ODD}) AS parts")

@@ -5,19 +5,17 @@ from __future__ import annotations
 from decimal import Decimal
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
+from pyspark.sql import SparkSession
 
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.spark_hash import hash_of, is_hashable
 from hedgerow.core.pruning.value_filter import Shape
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.write.build_filter import build_filter, count_values, is_intact, numbered
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 MANY = 2000
 _WORDS = (

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 from hedgerow.spark.start.session import spark_errors
 from hedgerow.spark.write.by_number import divided, keys_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 300])

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 import hedgerow as hr
 from tests.support.answers import answer
 from tests.support.delta_tables import FILES, by_number, check, now, write
 from tests.support.things_table import COLUMNS, ROWS
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.long
 

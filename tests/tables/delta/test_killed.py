@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from tests.support.answers import answer
@@ -14,9 +14,6 @@ from tests.support.delta_tables import by_number, data_files, now, write
 from tests.support.lay_out import by_ranges
 from tests.support.other_process import killed_after
 from tests.support.things_table import ROWS, by_id, write_things
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 PROGRAM = """
 import sys

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from hedgerow.spark.start.session import temporary_settings
@@ -15,9 +16,6 @@ from hedgerow.spark.storage.delta_log import Conflict
 from tests.support.answers import answer, ask
 from tests.support.delta_tables import ASKED, FILES, by_number, check, data_files, more, now, write
 from tests.support.things_table import COLUMNS, ROWS
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 @pytest.fixture

@@ -6,15 +6,12 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from tests.support.other_process import environment
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 APPENDS = 8
 PROGRAM = """

@@ -5,11 +5,11 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from hedgerow.core.layouts.overlap import OverlapLayout
@@ -24,9 +24,6 @@ from tests.support.crossing_arms import CONDITIONS as CROSS
 from tests.support.crossing_arms import arms
 from tests.support.lay_out import by_ranges
 from tests.support.workload_conditions import about
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 N = 300
 MIDDLE = "x >= 4 AND x < 6 AND y >= 4 AND y < 6"

@@ -11,17 +11,14 @@ import random
 import signal
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from tests.support.answers import answer
 from tests.support.lay_out import by_ranges
 from tests.support.other_process import begun, told_then_killed
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 KILLS, ROWS = 30, 3000
 PROGRAM = """

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from hedgerow.spark.start.session import configured
 from tests.support.answers import answer, attached_to
 from tests.support.folder_contents import contents
 from tests.support.lay_out import by_ranges
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 @pytest.mark.parametrize("mode", ["append", "overwrite"])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from hedgerow.spark.storage.folder import Folder
@@ -15,9 +16,6 @@ from hedgerow.tables.managed import ManagedTable
 from hedgerow.tables.parquet import append, write
 from tests.support.answers import answer, answers, ask_all
 from tests.support.things_table import write_things
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 INSIDE = "_hedgerow/replicas/second"
 

@@ -10,12 +10,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
@@ -26,9 +27,6 @@ from hedgerow.tables.parquet.partial import new_partial
 from hedgerow.tables.sealed import digest
 from tests.support.answers import answer, answers, ask, ask_all
 from tests.support.things_table import FILES, ROWS, by_id, write_things
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,10 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 import hedgerow as hr
@@ -24,9 +25,6 @@ from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.query_log import QueryLog
 from tests.support.folder_contents import ROWS, contents, outside, write_kinds
 from tests.support.past_queries import past_query
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 REPLACED = ["plain", "partitioned", "managed", "with a replica"]
 

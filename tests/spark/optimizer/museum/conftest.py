@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from hedgerow.spark.start.delta_jars import NO_DELTA
 from tests.support.laid_tables import needs_delta
 from tests.support.lay_out import by_ranges
 from tests.support.museum import ASKED, COLUMNS, FILES, PAGES, ROWS, SETTINGS, Shown, having
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 @pytest.fixture(scope="package")
