@@ -39,7 +39,7 @@ def table(reads_alike: bool = True) -> TableIndex:
 
 
 def first(index: TableIndex, left: np.ndarray[Any, Any], k: int, descending: bool = False) -> str:
-    opened = index.first_rows(TRUE, left, Order(X, descending), k)
+    opened = index.joined.first_rows(TRUE, left, Order(X, descending), k)
     assert opened is not None
     return "".join(name for name, is_open in zip("abcde", opened, strict=True) if is_open)
 
@@ -57,7 +57,7 @@ def test_a_file_that_is_not_read_once_guarantees_nothing() -> None:
     left = index.rows_left(np.array([False, True, True, True, True]), {})
     assert left.tolist() == [UNKNOWN_ROWS, 3, 3, 3, 2]
     assert first(index, left, 3) == "ad"
-    partials = index.aggregates(TRUE, left, (), (Count(), Extreme(X, greatest=False)))
+    partials = index.joined.aggregates(TRUE, left, (), (Count(), Extreme(X, greatest=False)))
     assert (partials.opened.tolist(), partials.rows) == ([True, False, False, False, False], {(): (11, 5)})
 
 
@@ -67,7 +67,7 @@ def test_deleted_rows_are_not_counted() -> None:
     assert left.tolist() == [1, 3, 3, UNKNOWN_ROWS, UNKNOWN_ROWS]
     assert first(index, left, 1) == "a"
     assert first(index, left, 2) == "abd"
-    partials = index.aggregates(TRUE, left, (), (Count(), Extreme(X, greatest=True)))
+    partials = index.joined.aggregates(TRUE, left, (), (Count(), Extreme(X, greatest=True)))
     assert (partials.opened.tolist(), partials.rows) == ([True, False, False, True, True], {(): (6, 32)})
     assert index.rows_left(ALL, {0: 3})[0] == 0
 
@@ -76,27 +76,27 @@ def test_a_session_that_reads_otherwise_opens_the_file() -> None:
     index = table(reads_alike=False)
     left = index.rows_left(ALL, {})
     assert left.tolist() == [3, 3, 3, UNKNOWN_ROWS, UNKNOWN_ROWS]
-    assert index.aggregates(TRUE, left, (), (Count(),)).rows == {(): (9,)}
+    assert index.joined.aggregates(TRUE, left, (), (Count(),)).rows == {(): (9,)}
 
 
 def test_a_file_that_two_parts_describe_counts_once() -> None:
     index = TableIndex([part({"a": [1, 2], "b": [3]}), part({"a": [1, 2, 4]})])
     left = index.rows_left(np.ones(3, bool), {})
     assert left.tolist() == [UNKNOWN_ROWS, 1, 3]
-    assert index.aggregates(TRUE, left, (), (Count(),)).rows == {(): (4,)}
+    assert index.joined.aggregates(TRUE, left, (), (Count(),)).rows == {(): (4,)}
 
 
 def test_a_limit_takes_the_fewest_files() -> None:
     index = table()
     left, p = index.rows_left(ALL, {0: 1}), Compare(col("x"), "<", lit(21))
-    chosen = index.any_rows(p, left, 6)
+    chosen = index.joined.any_rows(p, left, 6)
     assert chosen is not None and chosen.tolist() == [False, True, False, True, False]
-    assert index.any_rows(p, left, 9) is None
+    assert index.joined.any_rows(p, left, 9) is None
 
 
 def test_groups_of_both_parts_are_added_up() -> None:
     index = TableIndex([part({"a": [1, 1], "b": [2]}), part({"c": [2, 2], "d": [None], "e": [1, 2]})])
-    partials = index.aggregates(TRUE, index.rows_left(ALL, {}), (X,), (Count(), Count(X)))
+    partials = index.joined.aggregates(TRUE, index.rows_left(ALL, {}), (X,), (Count(), Count(X)))
     assert partials.opened.tolist() == [False, False, False, False, True]
     assert partials.rows == {(1,): (2, 2), (2,): (3, 3), (None,): (1, 0)}
 
@@ -104,6 +104,6 @@ def test_groups_of_both_parts_are_added_up() -> None:
 def test_a_table_without_indexed_files() -> None:
     index = TableIndex([])
     left = index.rows_left(np.zeros(0, bool), {})
-    assert index.first_rows(TRUE, left, Order(X), 3) is None
-    assert index.aggregates(TRUE, left, (), (Count(),)).rows == {}
-    assert index.any_rows(TRUE, left, 3) is None
+    assert index.joined.first_rows(TRUE, left, Order(X), 3) is None
+    assert index.joined.aggregates(TRUE, left, (), (Count(),)).rows == {}
+    assert index.joined.any_rows(TRUE, left, 3) is None

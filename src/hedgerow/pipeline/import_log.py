@@ -16,6 +16,7 @@ from uuid import uuid5
 from hedgerow.core.errors import HedgerowError, WorkloadError
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.predicates.types import Type
+from hedgerow.core.workload.wanted_files import means_of
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import first_line, in_own_session, spark_errors
 from hedgerow.spark.storage.event_log import PastQuery, PastScan, past_queries
@@ -23,7 +24,6 @@ from hedgerow.spark.storage.paths import plain_path
 from hedgerow.spark.storage.source import open_source
 from hedgerow.sql.plan_text import conditions_of
 from hedgerow.sql.workload import Workload
-from hedgerow.tables.cheapest_copy import means_of
 from hedgerow.tables.query_log import NAMES, QueryLog
 
 if TYPE_CHECKING:

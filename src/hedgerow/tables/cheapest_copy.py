@@ -10,7 +10,7 @@ from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.workload.columns_read import read_columns
 from hedgerow.core.workload.queries import Query
 from hedgerow.core.workload.score import Means
-from hedgerow.core.workload.wanted_rows import Aggregates, Top, WantedRows
+from hedgerow.core.workload.wanted_files import means_of
 from hedgerow.tables.indexed_files import IndexedFiles
 from hedgerow.tables.known_files import KnownFiles
 from hedgerow.tables.parquet.folder import ParquetFolder
@@ -84,8 +84,3 @@ class Copies:
             return o.known.bytes_read(read, opened) if by_bytes else int(o.known.rows[opened].sum())
 
         return min(openings, key=cost)
-
-
-def means_of(wanted: WantedRows) -> Means:
-    """Return the name of the means that answer such a query."""
-    return "top-k" if isinstance(wanted, Top) else "aggregates" if isinstance(wanted, Aggregates) else "limit"

@@ -14,6 +14,7 @@ from hedgerow.core.index.reasons import undecided_atoms
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.types import Type
+from hedgerow.core.workload.wanted_files import files_for
 from hedgerow.core.workload.wanted_rows import Aggregates, AnyRows, WantedRows
 from hedgerow.tables.explained import UNKNOWN, Group, explained
 from hedgerow.tables.formats import Snapshot, schema_at
@@ -107,7 +108,7 @@ class IndexedFiles:
         read_once, deleted = np.zeros(index.count, bool), files.deleted[in_snapshot]
         read_once[in_list] = self.is_visible[in_snapshot]
         some_deleted = dict(zip(in_list[deleted != 0].tolist(), deleted[deleted != 0].tolist(), strict=True))
-        chosen = index.files_for(wanted, p, index.rows_left(read_once, some_deleted), schema)
+        chosen = files_for(index.joined, wanted, p, index.rows_left(read_once, some_deleted), schema)
         if chosen is None:
             return None
         opened = self.is_visible & (not isinstance(wanted, AnyRows))  # a limit needs no unknown file

@@ -33,10 +33,10 @@ def answer(table: OpenedTable, reader: ConditionReader, request: Request) -> wir
 def _limited_rows(table: OpenedTable, reader: ConditionReader, request: wire.ChooseRows) -> wire.Chosen | wire.Refused:
     left, p, order = _rows_left(table, request.scanned), reader.read(request.where), request.order
     if order is None:
-        chosen = table.index.any_rows(p, left, request.rows)
+        chosen = table.index.joined.any_rows(p, left, request.rows)
     else:
         by = Order(reader.typed_term(order.by), order.descending, order.nulls_first)
-        chosen = table.index.first_rows(p, left, by, request.rows)
+        chosen = table.index.joined.first_rows(p, left, by, request.rows)
     if chosen is None:
         return wire.Refused("the index does not know enough rows for the limit")
     return wire.Chosen(bit_text(chosen), "limit" if order is None else "top-k")
@@ -45,9 +45,9 @@ def _limited_rows(table: OpenedTable, reader: ConditionReader, request: wire.Cho
 def _aggregates(table: OpenedTable, reader: ConditionReader, request: wire.Aggregate) -> wire.Aggregated | wire.Refused:
     groups = list(map(reader.typed_term, request.groups))
     values = [_read(reader, value) for value in request.values]
-    left, p = _rows_left(table, request.scanned), reader.read(request.where)
-    partials = table.index.aggregates(p, left, groups, values)
-    if partials.opened.any() and not partials.rows and not table.index.may_answer(groups, values):
+    left, p, index = _rows_left(table, request.scanned), reader.read(request.where), table.index
+    partials = index.joined.aggregates(p, left, groups, values)
+    if partials.opened.any() and not partials.rows and not index.joined.may_answer(index.rows, groups, values):
         return wire.Refused("no file can answer, whatever the condition")
     kinds = [term.type.kind for term in groups] + [INT if isinstance(a, Count) else a.of.type.kind for a in values]
     rows = [(*group, *of_group) for group, of_group in partials.rows.items()]
