@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import hedgerow as hr
-from hedgerow.core.learning.seconds import Estimate, Speed
+from hedgerow.core.learning.seconds import Estimate, RewriteCost, Speed
 from hedgerow.pilot import autopilot, look, search
 from hedgerow.pilot.decision import Decision, Figures
 from hedgerow.pilot.decision_notes import note
@@ -46,10 +46,8 @@ def fill_log(spark: SparkSession, table: str, times: int = 40, days: float = 2.0
 @pytest.fixture
 def seconds_follow_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine on which bytes take long; with the table of this test a real one spends its time otherwise."""
-    monkeypatch.setattr(look, "measured_speed", lambda source, queries, read: SPEED)
-    monkeypatch.setattr("hedgerow.pipeline.estimate_seconds.measured_speed", lambda source, queries: SPEED)
-    monkeypatch.setattr(look, "seconds_to_rewrite", lambda source, folder: 1e-8)
-    monkeypatch.setattr(look, "_FIXED_SECONDS", 0.0)
+    monkeypatch.setattr(look, "usual_speed", lambda source: SPEED)
+    monkeypatch.setattr(look, "assumed_cost", lambda byte: RewriteCost(0.0, 1e-8))
     monkeypatch.setattr("hedgerow.pipeline.estimate_seconds.SMALL_TABLE_BYTES", 0)
 
 
@@ -137,8 +135,7 @@ def test_new_files_get_the_layout_there_is(
     spark: SparkSession, delta_table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As long as it is too soon to look for another one, and only if it still serves the queries."""
-    monkeypatch.setattr(look, "measured_speed", None)  # nothing is measured
-    monkeypatch.setattr(search, "learn_layout", None)  # nor learned
+    monkeypatch.setattr(search, "learn_layout", None)  # nothing is learned
     asked = hr.Workload.from_sql(["SELECT id FROM t WHERE number < 100"])
     hr.apply(
         spark,
@@ -146,8 +143,8 @@ def test_new_files_get_the_layout_there_is(
         hr.learn(spark, delta_table, asked, "range", hr.LearnOptions(block_rows=500), columns=["number"], table="t"),
     )
     fill_log(spark, delta_table)
-    cheap = Figures(0, 0, 0, 0, 0, seconds_per_byte=1e-8)
-    long_search = Decision("nothing", (), cheap, search_seconds=1e9, speed=Speed(0.01, 1e-4, 1e-4))
+    monkeypatch.setattr(look, "usual_speed", lambda source: Speed(0.01, 1e-4, 1e-4))
+    long_search = Decision("nothing", (), search_seconds=1e9)
     note(Folder(spark, delta_table), long_search)
     add_rows(spark, delta_table)
     grown, table = rows(spark, delta_table), hr.table(spark, delta_table)
@@ -155,7 +152,7 @@ def test_new_files_get_the_layout_there_is(
     old = set(table.files()) - new
     assert new and hr.autopilot(spark, delta_table, settings=AutopilotSettings(least_bytes=0)).action == "nothing"
     found = hr.autopilot(spark, delta_table, settings=YEAR)
-    assert found.action == "new files" and found.done and found.search_seconds == 0 and found.speed is None, found
+    assert found.action == "new files" and found.done and found.search_seconds == 0, found
     assert "to look for a layout took" in found.reasons[0]
     now = hr.table(spark, delta_table)
     written = set(now.files()) - old
@@ -226,7 +223,7 @@ def test_an_index_learns_what_queries_ask_now(
     spark: SparkSession, delta_table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The rows lie well, but the index does not know the expression that the new queries filter on."""
-    monkeypatch.setattr(look, "seconds_to_rewrite", lambda source, folder: 1e-5)
+    monkeypatch.setattr(look, "assumed_cost", lambda byte: RewriteCost(0.0, 1e-5))
     early = hr.Workload.from_sql([f"SELECT id FROM t WHERE number < {n}" for n in range(10, 200, 10)])
     hr.apply(
         spark, delta_table, hr.learn(spark, delta_table, early, options=hr.LearnOptions(block_rows=500), table="t")
@@ -280,6 +277,20 @@ def test_what_is_left_alone(spark: SparkSession, delta_table: str, monkeypatch: 
     assert alike.action == "nothing"  # within the error of the estimates
 
 
+def test_the_same_facts_give_the_same_decision(
+    spark: SparkSession, delta_table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dry run promises what the run then does: neither times anything, however busy the machine is."""
+    monkeypatch.setattr("hedgerow.spark.compute.measure_speed._seconds", None)
+    fill_log(spark, delta_table)
+    dry, again = (hr.autopilot(spark, delta_table, mode="dry_run", **HOW) for _ in range(2))
+    done = hr.autopilot(spark, delta_table, **HOW)
+    assert dry.action == "whole table" and done.done
+    for other in (again, done):
+        assert (dry.action, dry.reasons, dry.gain, dry.cost) == (other.action, other.reasons, other.gain, other.cost)
+        assert dry.figures == other.figures
+
+
 @pytest.mark.long
 def test_dry_run_and_shadow(spark: SparkSession, delta_table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     fill_log(spark, delta_table)
@@ -290,10 +301,6 @@ def test_dry_run_and_shadow(spark: SparkSession, delta_table: str, monkeypatch: 
     assert shadow.action == "whole table" and not shadow.done and hr.decisions(spark, delta_table) == [shadow]
     assert data_files(delta_table) == files
     assert {p.name for p in (Path(delta_table) / "_hedgerow").iterdir()} == {"log", "decisions"}
-    monkeypatch.setattr(look, "seconds_to_rewrite", None)  # the last look noted it
-    again = hr.autopilot(spark, delta_table, mode="shadow", **HOW)
-    assert again.figures is not None and shadow.figures is not None
-    assert again.figures.rewrite_cost == shadow.figures.rewrite_cost
 
 
 def test_the_lock_lets_one_work_at_a_time(spark: SparkSession, delta_table: str) -> None:

@@ -9,18 +9,16 @@ from typing import Any
 
 import pytest
 
-from hedgerow.core.learning.seconds import Speed
 from hedgerow.pilot.cost import corrected_cost
 from hedgerow.pilot.decision import Decision, Figures, Outcome, decision_from_json
 from hedgerow.pilot.history import History
 
 OUTCOME = Outcome(3.5, "/t", 5e6, 3, 1, "p1")
 FIGURES = Figures(9e9, 5e6, 10.0, 2.0, 1.0, 1e-8, seconds_described=1.5)
-SPEED = Speed(0.1, 0.01, 1e-9, 0.5)
 AT = "2026-01-01T10:00:00.000+00:00"
-WHOLE = Decision("whole table", ("it pays", "so"), FIGURES, 9.0, 2.0, 1.5, SPEED, OUTCOME, AT)
-REFUSED = Decision("nothing", (), FIGURES, 9.0, 20.0, 1.5, SPEED, None, AT)
-PARTS = {"figures": asdict(FIGURES), "speed": asdict(SPEED), "outcome": asdict(OUTCOME)}
+WHOLE = Decision("whole table", ("it pays", "so"), FIGURES, 9.0, 2.0, 1.5, OUTCOME, AT)
+REFUSED = Decision("nothing", (), FIGURES, 9.0, 20.0, 1.5, None, AT)
+PARTS = {"figures": asdict(FIGURES), "outcome": asdict(OUTCOME)}
 DAMAGED = (ValueError, KeyError, TypeError, OverflowError)
 
 
@@ -52,7 +50,7 @@ def test_whatever_one_of_its_fields_is(decision: Decision, rubbish: Any) -> None
 def look_at(read: Decision) -> None:
     history = History([read], 1e9)
     try:
-        str(read), read.expected_seconds, history.speed, history.rewrite_cost, history.last_search
+        str(read), read.expected_seconds, history.last_search
         assert read.found_nothing(1.5) in (True, False) and read.would_pay(20, 1.5) in (True, False)
         history.times_moved(1), history.bytes_rewritten, history.days_since_whole
         corrected_cost(None, history.rewrites), history.searches_without_result(1.5)

@@ -22,15 +22,13 @@ AUTOPILOT = """
 import json, resource, sys, time
 from pathlib import Path
 import hedgerow as hr
-from hedgerow.core.learning.seconds import Speed
+from hedgerow.core.learning.seconds import RewriteCost, Speed
 from hedgerow.pilot import look
 from hedgerow.pipeline import estimate_seconds
 path, limit, signal = sys.argv[1:]
 spark = hr.session("1g", "local[2]", **{"spark.sql.shuffle.partitions": "2", "spark.log.level": "OFF"})
-slow = lambda source, queries, read=(): Speed(0.01, 0.01, 1e-6)
-look.measured_speed = estimate_seconds.measured_speed = slow
-look.seconds_to_rewrite = lambda source, folder: 1e-8
-look._FIXED_SECONDS = 0.0
+look.usual_speed = lambda source: Speed(0.01, 0.01, 1e-6)
+look.assumed_cost = lambda byte: RewriteCost(0.0, 1e-8)
 estimate_seconds.SMALL_TABLE_BYTES = 0
 spark.read.format("delta").load(path).selectExpr("sum(id)", "max(text)").collect()  # loads what unpacks files
 java = spark._jvm.java.lang.ProcessHandle.current().pid()

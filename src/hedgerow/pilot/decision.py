@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
-from hedgerow.core.learning.seconds import RewriteCost, Speed
+from hedgerow.core.learning.seconds import RewriteCost
 from hedgerow.pilot.clock import days_since, utc_now
 
 Action = Literal["nothing", "statistics", "new files", "worst files", "whole table"]
@@ -69,7 +69,7 @@ class Decision:
 
     `gain` and `cost` are estimated seconds, of the action or of the best candidate that was refused. `figures` are None
     if the look ended before there were any. `search_seconds`: the time spent on the search for a layout; 0 without a
-    search. `speed`: of queries, if it was measured. `outcome`: None if the decision was not carried out.
+    search. `outcome`: None if the decision was not carried out.
     """
 
     action: Action
@@ -78,7 +78,6 @@ class Decision:
     gain: float = 0.0
     cost: float = 0.0
     search_seconds: float = 0.0
-    speed: Speed | None = None
     outcome: Outcome | None = None
     at: str = field(default_factory=utc_now)
 
@@ -111,7 +110,7 @@ class Decision:
 
 def decision_from_json(saved: Mapping[str, Any]) -> Decision:
     """Return a stored decision; ValueError, KeyError, TypeError or OverflowError if it is damaged."""
-    action, figures, speed, outcome = (saved[name] for name in ("action", "figures", "speed", "outcome"))
+    action, figures, outcome = (saved[name] for name in ("action", "figures", "outcome"))
     if action not in get_args(Action):
         raise ValueError(f"{action!r} is no action")
     days_since(saved["at"])
@@ -122,15 +121,9 @@ def decision_from_json(saved: Mapping[str, Any]) -> Decision:
         gain=float(saved["gain"]),
         cost=float(saved["cost"]),
         search_seconds=float(saved["search_seconds"]),
-        speed=None if speed is None else _speed(speed),
         outcome=None if outcome is None else _record(Outcome, outcome),
         at=saved["at"],
     )
-
-
-def _speed(saved: Mapping[str, Any]) -> Speed:
-    """Return a speed without those of single queries, which later logs number otherwise."""
-    return Speed(float(saved["query"]), float(saved["file"]), float(saved["byte"]), float(saved["unskipped"]))
 
 
 def _record(kind: type[T], saved: Mapping[str, Any]) -> T:

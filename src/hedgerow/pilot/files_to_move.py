@@ -37,17 +37,6 @@ class Files:
     times: Floats
     newest: Bools
 
-    @property
-    def most_read(self) -> list[str]:
-        """The paths of the files that queries read, the most read first; empty if that is not known."""
-        if self.snapshot is None:
-            return []
-        weight = np.zeros(len(self.sizes))
-        for query, files in self.opened:
-            weight[files] += query.weight
-        order = np.argsort(-weight, kind="stable")
-        return [self.snapshot.full_path(self.snapshot.files.names[i]) for i in order[weight[order] > 0].tolist()]
-
     def share_opened_of_newest(self) -> float:
         """Return the mean share of bytes in the newest layout that a query opens: an estimate for rows to come."""
         size = float(self.sizes[self.newest].sum())

@@ -8,7 +8,6 @@ from itertools import takewhile
 
 import numpy as np
 
-from hedgerow.core.learning.seconds import RewriteCost, Speed
 from hedgerow.pilot.clock import days_since
 from hedgerow.pilot.cost import Run
 from hedgerow.pilot.decision import Decision
@@ -34,17 +33,6 @@ class History:
     def days_since_whole(self) -> float | None:
         """Days since the last rewrite of the whole table."""
         return min((days_since(d.at) for d in self.decisions if d.done and d.action == "whole table"), default=None)
-
-    @property
-    def speed(self) -> Speed | None:
-        """The speed of queries that was measured last, if that was recently."""
-        return next((d.speed for d in self.recent if d.speed is not None), None)
-
-    @property
-    def rewrite_cost(self) -> RewriteCost | None:
-        """The cost of a rewrite that was estimated last, if that was recently."""
-        estimated = (d.figures for d in self.recent if d.figures is not None and d.figures.seconds_per_byte > 0)
-        return next((figures.rewrite_cost for figures in estimated), None)
 
     @property
     def rewrites(self) -> list[Run]:

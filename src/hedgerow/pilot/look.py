@@ -20,18 +20,22 @@ from hedgerow.pilot.decision import Decision, Figures
 from hedgerow.pilot.file_seconds import mean_seconds, seconds_as_it_is
 from hedgerow.pilot.files_to_move import Files, files_of, new_bytes, seconds_in
 from hedgerow.pilot.history import History
-from hedgerow.pilot.lock import trial_folder
 from hedgerow.pilot.recent_queries import recent_workload, span_of
 from hedgerow.pilot.settings import AutopilotSettings
-from hedgerow.pilot.trial_rewrite import seconds_to_rewrite
-from hedgerow.pipeline.calibrated_cost import calibrated_cost, count_items
+from hedgerow.pipeline.block_sizes import usual_speed
+from hedgerow.pipeline.calibrated_cost import (
+    ASSUMED_SPREAD,
+    TIMED_SPREAD,
+    assumed_cost,
+    calibrated_cost,
+    count_items,
+)
 from hedgerow.pipeline.inputs import MOST_QUERIES, opened_with_queries
 from hedgerow.pipeline.learn_options import LearnOptions
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.learner_names import NamedLearner
 from hedgerow.pipeline.open import open_table
 from hedgerow.pipeline.score import score_source
-from hedgerow.spark.compute.measure_speed import measured_speed
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.source import Source
@@ -41,10 +45,6 @@ from hedgerow.tables.query_log import QueryLog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_FIXED_SECONDS = 5.0  # of a rewrite without bytes: it reads the log, commits, and writes the index
-_KNOWN_SPREAD, _TRIAL_SPREAD = 1.5, 3.0  # of timed rewrites; of a trial on some files
-NOT_MEASURED = "the queries' seconds cannot be measured on this table"
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,9 @@ class Request:
 class Look:
     """A look at a table, with a candidate, which rewrites some of the files.
 
-    `file_seconds`: the mean seconds that a query spends in each file. `speed`: of queries, scaled down to what the log
-    says; `measured_speed`: not scaled. `expected_queries`: until the workload changes. `cost_spread`: a rewrite may
+    `file_seconds`: the mean seconds that a query spends in each file. `speed`: the usual one of such a place, scaled
+    down to what the log says. Nothing is timed: the same files, log and past decisions give the same look.
+    `expected_queries`: until the workload changes. `cost_spread`: a rewrite may
     take so many times as long, or as short. `reason_to_wait`: why no layout is looked for; None if one is. `chosen`:
     the files of the candidate. `learned`: a layout for them; None: the table's newest. `share_left`: of the time that
     queries spend in these files now, the share that would be left.
@@ -76,7 +77,6 @@ class Look:
     files: Files
     file_seconds: Floats
     speed: Speed
-    measured_speed: Speed
     expected_queries: float
     cost: RewriteCost
     cost_spread: float
@@ -156,7 +156,7 @@ def look_at(spark: SparkSession, table: str, log: QueryLog, request: Request, hi
     managed, span = _open_managed(spark, table), span_of(log, half_life=half_life)
     share = 1.0 if settings.horizon is None else settings.horizon / span.days
     wait = reason_to_wait(history, span, span.queries * share, lambda at: span_of(log, at), settings)
-    if wait is not None and (history.speed is None or new_bytes(managed) < max(1.0, settings.least_new)):
+    if wait is not None and new_bytes(managed) < max(1.0, settings.least_new):
         return Decision("nothing", (wait,))
     name = None if managed is None else managed.name
     try:
@@ -168,19 +168,14 @@ def look_at(spark: SparkSession, table: str, log: QueryLog, request: Request, hi
         source, queries, _ = opened_with_queries(spark, table, workload, name)
     if (too_small := reason_to_skip(source.size, settings)) is not None:
         return Decision("nothing", (too_small,))
-    begun = perf_counter()
     with step(spark, "looking at the layout"):
         files = files_of(source, managed, queries, workload, history.times_moved(settings.cooldown))
-    with step(spark, "measuring"):
-        speed = measured_speed(source, queries, files.most_read) if wait is None else history.speed
-        cost, spread = _rewrite_cost(log, source, history)
-    if speed is None:
-        return nothing(begun, NOT_MEASURED)
-    if cost is None:
-        return nothing(begun, "how long a rewrite takes cannot be measured on this table")
+    speed = usual_speed(source)
     seconds = seconds_in(files, managed, queries, workload, speed)
     # Queries cannot save more time than they take by the log.
     factor = min(1.0, np.inf if log_mean is None else log_mean / max(1e-9, speed.query + float(seconds.sum())))
+    speed = speed.times(factor)
+    cost, spread = _rewrite_cost(log, source, history, speed)
     return Look(
         request,
         history,
@@ -190,7 +185,6 @@ def look_at(spark: SparkSession, table: str, log: QueryLog, request: Request, hi
         workload,
         files,
         factor * seconds,
-        speed.times(factor),
         speed,
         share * sum(query.weight for query in logged),
         cost,
@@ -213,14 +207,9 @@ def _open_managed(spark: SparkSession, table: str) -> ManagedTable | None:
         return None
 
 
-def _rewrite_cost(log: QueryLog, source: Source, history: History) -> tuple[RewriteCost | None, float]:
-    """Return the cost of a rewrite, from timed ones, or else from a small trial; None if that cannot be run.
+def _rewrite_cost(log: QueryLog, source: Source, history: History, speed: Speed) -> tuple[RewriteCost, float]:
+    """Return the cost of a rewrite, from timed ones, or else assumed.
 
     The second value says how many times as long, or as short, it may take."""
     timed = corrected_cost(calibrated_cost(Folder(source.frame.sparkSession, log.root)), history.rewrites)
-    if timed is not None:
-        return timed, _KNOWN_SPREAD
-    cost = history.rewrite_cost
-    if cost is None and (rate := seconds_to_rewrite(source, f"{log.root}/{trial_folder()}")) is not None:
-        cost = RewriteCost(_FIXED_SECONDS, rate)
-    return cost, _TRIAL_SPREAD
+    return (assumed_cost(speed.byte), ASSUMED_SPREAD) if timed is None else (timed, TIMED_SPREAD)

@@ -10,10 +10,9 @@ import numpy as np
 
 from hedgerow.core.arrays import Bools
 from hedgerow.core.errors import HedgerowWarning
-from hedgerow.core.learning.seconds import Speed
 from hedgerow.pilot.choose import choose
 from hedgerow.pilot.decision import Decision
-from hedgerow.pilot.look import NOT_MEASURED, Look, nothing
+from hedgerow.pilot.look import Look, nothing
 from hedgerow.pipeline.learn import learn_layout
 from hedgerow.pipeline.query_kinds import why_refused
 
@@ -39,7 +38,7 @@ def decide(look: Look, begun: float) -> tuple[Decision, Look | None]:
     if candidate is not None and movable.any():
         candidate = _narrow(candidate)
     if candidate is None:
-        return nothing(begun, NOT_MEASURED), None
+        return nothing(begun, "the queries' seconds in the layout cannot be estimated"), None
     kinds = () if candidate.learned is None else candidate.learned.kinds
     refused = why_refused(kinds, look.request.options.allow_slower)
     if refused is not None:  # no row may be moved, but new statistics may pay
@@ -52,7 +51,7 @@ def decide(look: Look, begun: float) -> tuple[Decision, Look | None]:
     if look.managed is not None and choose(hoped, settings).action == "statistics":
         figures = look.figures(chosen, items, left, look.described_seconds())
     decision = choose(figures, settings)
-    return _finish(decision, (*decision.reasons, *waiting), perf_counter() - begun, look.measured_speed), candidate
+    return _finish(decision, (*decision.reasons, *waiting), perf_counter() - begun), candidate
 
 
 def decide_without_search(look: Look, reason: str) -> tuple[Decision, Look]:
@@ -66,14 +65,12 @@ def decide_without_search(look: Look, reason: str) -> tuple[Decision, Look]:
     share_left *= 1 + opening / max(1e-9, float(look.file_seconds[chosen].sum()))
     candidate = replace(look, chosen=chosen, share_left=share_left)
     decision = choose(candidate.candidate_figures(), look.request.settings)
-    return _finish(decision, (reason, *decision.reasons), 0.0, None), candidate
+    return _finish(decision, (reason, *decision.reasons), 0.0), candidate
 
 
-def _finish(decision: Decision, reasons: tuple[str, ...], search_seconds: float, speed: Speed | None) -> Decision:
+def _finish(decision: Decision, reasons: tuple[str, ...], search_seconds: float) -> Decision:
     gain, cost, search_seconds = (round(value, 1) for value in (decision.gain, decision.cost, search_seconds))
-    if speed is not None:
-        speed = Speed(speed.query, speed.file, speed.byte, speed.unskipped)
-    return replace(decision, reasons=reasons, gain=gain, cost=cost, search_seconds=search_seconds, speed=speed)
+    return replace(decision, reasons=reasons, gain=gain, cost=cost, search_seconds=search_seconds)
 
 
 def _learn(look: Look, chosen: Bools) -> Look | None:

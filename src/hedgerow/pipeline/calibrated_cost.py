@@ -1,4 +1,4 @@
-"""The cost of a rewrite that `calibrate` measured on a table: kept beside it, for `advise` and the autopilot."""
+"""The cost of a rewrite for `advise` and the autopilot: as `calibrate` measured it on a table, or assumed."""
 
 from __future__ import annotations
 
@@ -11,6 +11,15 @@ from hedgerow.pipeline.learned import Learned
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.items_to_index import MAX_DESCRIBED_ITEMS, items_to_index
 from hedgerow.tables.known_files import REWRITE_COST
+
+ASSUMED_SCANS = 20.0  # a rewrite takes as long as this many scans of all columns: 15 to 41 on three tables
+_FIXED_SECONDS = 5.0  # of a rewrite without bytes: it reads the log, commits, and writes the index
+TIMED_SPREAD, ASSUMED_SPREAD = 1.5, 2.0  # a rewrite takes up to so many times as long as its estimate, or as short
+
+
+def assumed_cost(byte: float) -> RewriteCost:
+    """Return the cost of a rewrite on a table whose rewrites were never timed; `byte`: the seconds to scan a byte."""
+    return RewriteCost(_FIXED_SECONDS, ASSUMED_SCANS * byte)
 
 
 def save_cost(folder: Folder, cost: RewriteCost) -> None:

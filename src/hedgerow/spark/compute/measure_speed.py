@@ -30,10 +30,8 @@ _REPEATS = 3  # a short job runs so often; its fastest run counts
 _MIN_FILE_SECONDS = 0.0005
 
 
-def measured_speed(source: Source, queries: Sequence[Query], read: Sequence[str] = ()) -> Speed | None:
-    """Return how fast queries read the table, from timing some queries of each common shape; None if that fails.
-
-    `read`: the files that queries read, if that is known, the most read files first."""
+def measured_speed(source: Source, queries: Sequence[Query]) -> Speed | None:
+    """Return how fast queries read the table, from timing some queries of each common shape; None if that fails."""
     if not source.files:
         return None
     shapes = _by_shape(source, queries)[:_MAX_SHAPES]
@@ -42,8 +40,7 @@ def measured_speed(source: Source, queries: Sequence[Query], read: Sequence[str]
     # At least one file for each core: a single file may be read by one task while the other cores wait.
     least = min(_MAX_FILES, len(source.files), source.frame.sparkSession.sparkContext.defaultParallelism)
     count = max(least, int(min(1.0, share) * len(source.files)))
-    parts = [read[:count]] if read else _spread(source.files, count)
-    count = len(parts[0])
+    parts = _spread(source.files, count)
     sizes = [max(1.0, size * count / len(source.files)) for size in sizes]
     try:
         frames = [frame_of(source, files) for files in parts]
