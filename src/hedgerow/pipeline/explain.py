@@ -12,6 +12,7 @@ from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.workload.queries import Query
 from hedgerow.core.workload.score import Means
 from hedgerow.pipeline.open import open_table
+from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import in_own_session, needs_jvm, spark_errors
 from hedgerow.sql.volatile_functions import part_by_place
 from hedgerow.sql.where_conjuncts import where_conjuncts
@@ -138,7 +139,8 @@ def _without_match(table: ManagedTable, condition: str, explained: Explained) ->
     """Count the opened files without a matching row; None if the condition needs other tables too."""
     try:
         matching = table.rows_opened(explained).where(condition)
-        rows = matching.select("_metadata.file_name").distinct().collect()
+        with step(table.spark, "counting matching rows"):
+            rows = matching.select("_metadata.file_name").distinct().collect()
     except spark_errors():  # joined tables, or a column named _metadata
         return None
     return len(explained.opened) - len(rows)

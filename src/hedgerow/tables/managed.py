@@ -12,6 +12,7 @@ from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.workload.columns_read import read_columns
 from hedgerow.core.workload.queries import Query, Workload, summed_columns
 from hedgerow.core.workload.score import QueryScore, Score
+from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import in_own_session, is_remote, meaning, needs_jvm
 from hedgerow.spark.storage.delta_log import is_delta
 from hedgerow.spark.storage.paths import input_files
@@ -232,7 +233,8 @@ class ManagedTable(StoredTable):
         """Put back the files that the last rewrite replaced; rows appended since then stay."""
         if isinstance(self.format, ParquetFolder):
             raise LacksCapability("rollback", self.path)
-        delta.roll_back(self.format, self.state, self.parts)
+        with step(self.spark, "putting files back"):
+            delta.roll_back(self.format, self.state, self.parts)
         return self._again()
 
     # --- replicas ---
