@@ -12,6 +12,8 @@ from hedgerow.core.errors import HedgerowWarning
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.pipeline.inputs import opened_with_queries
 from hedgerow.sql.workload import Workload
+from hedgerow.tables.query_log import QueryLog
+from tests.support.past_queries import past_query
 from tests.support.things_table import by_id, write_things
 
 
@@ -49,6 +51,16 @@ def test_parameters_have_values_of_the_column(spark: SparkSession, things: str) 
         assert bounds == sorted(bounds)
     assert {text.split("'")[1] for text in predicates(spark, things, "kind LIKE :k")} <= {"%n%", "%w%"}
     assert predicates(spark, things, "number = :n") == equal
+
+
+def test_parameters_have_values_of_the_log(spark: SparkSession, things: str, tmp_path: Path) -> None:
+    place = write_things(spark, str(tmp_path / "things"))
+    logged = [past_query(f"number = {n} AND kind IN ('new', 'wax') AND price > {n}.5", 0.0, n) for n in (7, 11, 1999)]
+    QueryLog.of(spark, place).append(logged)
+    equal = predicates(spark, place, "number = :n")
+    assert set(equal) <= {"number = 7", "number = 11", "number = 1999"} and len(set(equal)) > 1
+    assert set(predicates(spark, place, "kind = ?")) <= {"kind = 'new'", "kind = 'wax'"}
+    assert len(set(predicates(spark, place, "id < :n"))) > 1  # the log says nothing of ids
 
 
 def test_a_condition_without_a_value_is_named(spark: SparkSession, things: str) -> None:

@@ -1,8 +1,8 @@
-"""Likely values for the clocks and parameters in queries, from a few rows of the table.
+"""Likely values for the clocks and parameters in queries, from the table's log or a few of its rows.
 
 ts > now() - INTERVAL 1 DAY     now() is the newest `ts` of these rows, or the present time if that is earlier
-user_id = :uid                  the `user_id` of some row
-ts BETWEEN :a AND :b            the times of two rows, the earlier one first
+user_id = :uid                  a value that logged queries compare `user_id` with; else the `user_id` of some row
+ts BETWEEN :a AND :b            two such times, the earlier one first
 note LIKE :word                 a word of the `note` of some row
 """
 
@@ -10,21 +10,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING
 
-from hedgerow.core.predicates.sql_text import quote_string, term_text
+from hedgerow.core.errors import HedgerowError
+from hedgerow.core.predicates.nodes import Compare, In, atoms_of
+from hedgerow.core.predicates.sql_text import literal_text, quote_string, term_text
 from hedgerow.core.pruning.words import WORD
-from hedgerow.spark.start.session import spark_errors
+from hedgerow.pipeline.logged import workload_of
+from hedgerow.spark.start.session import meaning, spark_errors
 from hedgerow.spark.storage.source import Source
 from hedgerow.sql.open_values import OpenValue
+from hedgerow.tables.query_log import QueryLog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 VARIANTS = 4  # of a query with parameters, so that learners see that the values change
 _ROWS = 10_000  # of a table, from which values are drawn
+_MAX_LOGGED = 1_000  # literals of a term in the log, from which values are drawn
 _QUOTED = ("string", "char", "varchar")
 _DATED = ("date", "timestamp", "timestamp_ntz")
 _PLAIN = ("tinyint", "smallint", "int", "bigint", "decimal", "boolean")
@@ -34,7 +39,7 @@ Values = dict[OpenValue, str]
 
 @dataclass(frozen=True)
 class _Term:
-    """A term's values on some rows of the table, as text; `newest`: the time that stands for now, as text."""
+    """A term's values in the log or on some rows, as ascending texts. `newest`: the time that stands for now."""
 
     type: str
     newest: str
@@ -92,10 +97,11 @@ def _pattern(text: str) -> str:
 
 
 def _terms(source: Source, opened: Sequence[OpenValue], seed: int) -> dict[str, _Term]:
-    """Return the terms of these open values, with their values on some rows in ascending order."""
+    """Return the terms of these open values, with values that they are likely compared with."""
     from pyspark.sql import functions as f
 
     rows = source.frame.sample(_ROWS / source.rows, seed) if source.rows > _ROWS else source.frame
+    in_log = _literals_in_log(source) if any(value.has_parameter() for value in opened) else {}
     terms: dict[str, _Term] = {}
     for text in sorted({term_text(value.term) for value in opened}):
         try:
@@ -103,12 +109,34 @@ def _terms(source: Source, opened: Sequence[OpenValue], seed: int) -> dict[str, 
             type_ = values.schema["v"].dataType.simpleString()
             time = "TRY_CAST(v AS TIMESTAMP)" if type_.partition("(")[0] in (*_DATED, *_QUOTED) else "NOW()"
             newest = f.expr(f"CAST(LEAST(NOW(), MAX({time})) AS STRING)")
-            few = values.agg(f.sort_array(f.collect_list("v")).cast("array<string>"), newest).first()
+            ascending = f.sort_array(f.collect_list("v")).cast("array<string>")
+            few = values.agg(ascending, newest).first()
+            if few and few[0]:
+                terms[text] = _Term(type_, few[1], few[0])
+            if text in terms and text in in_log:
+                listed = f"SELECT explode(array({', '.join(in_log[text])})) AS v"
+                logged = rows.sparkSession.sql(listed).select(f.expr(f"CAST(v AS {type_})").alias("v")).agg(ascending)
+                terms[text] = replace(terms[text], values=(logged.first() or [[]])[0] or few[0])
         except spark_errors():
             continue  # a term that Spark cannot evaluate
-        if few and few[0]:
-            terms[text] = _Term(type_, few[1], few[0])
     return terms
+
+
+def _literals_in_log(source: Source) -> dict[str, list[str]]:
+    """Return the literals that logged queries compare each term with, as Spark SQL; none if there is no log."""
+    literals: dict[str, list[str]] = {}
+    try:
+        spark = source.frame.sparkSession
+        logged = workload_of(QueryLog.of(spark, source.origin), source.name).bind(
+            {source.name: source.schema}, meaning(spark)
+        )
+    except (HedgerowError, *spark_errors()):
+        return literals
+    for atom in (atom for query in logged for atom in atoms_of(query.predicate(source.name))):
+        if isinstance(atom, Compare | In):
+            of_atom = (atom.literal,) if isinstance(atom, Compare) else atom.literals
+            literals.setdefault(term_text(atom.term), []).extend(map(literal_text, of_atom))
+    return {text: some[-_MAX_LOGGED:] for text, some in literals.items()}
 
 
 def _evaluated(spark: SparkSession, texts: Sequence[str]) -> dict[str, str]:
