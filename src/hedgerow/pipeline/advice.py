@@ -22,6 +22,7 @@ class Advice:
         rows_read: the share of rows that a query reads in the table as it is.
         now: the seconds of a query in the table as it is.
         bound: the share of rows that match; no layout reads less.
+        rewrite_seconds: the least and the most seconds that a rewrite takes; None if they cannot be estimated.
         rests_on: sentences about what the figures are computed from.
     """
 
@@ -32,7 +33,7 @@ class Advice:
     now: float | None
     bound: float | None
     proposals: tuple[Proposal, ...]
-    rewrite_seconds: float | None
+    rewrite_seconds: tuple[float, float] | None
     rests_on: tuple[str, ...]
 
     @property
@@ -56,11 +57,12 @@ class Advice:
         return self.proposals[0].kinds
 
     @property
-    def pays_back_after(self) -> int | None:
-        """The number of queries after which a rewrite in the best proposal has paid."""
+    def pays_back_after(self) -> tuple[int, int] | None:
+        """The least and the most queries after which a rewrite in the best proposal has paid."""
         if self.best is None or self.best.estimate is None or self.rewrite_seconds is None:
             return None
-        return int(self.rewrite_seconds / (self.best.estimate.now - self.best.estimate.then)) + 1
+        saved, (least, most) = self.best.estimate.now - self.best.estimate.then, self.rewrite_seconds
+        return int(least / saved) + 1, int(most / saved) + 1
 
     def __str__(self) -> str:
         now = f"{self.table}: {self.rows_read:.1%} of {self.rows:,} rows are read now"
@@ -89,12 +91,10 @@ class Advice:
                 return f"leave it as it is, or allow slower queries: {first.name} makes queries {first.why_not}"
             slower = first.estimate is not None and first.estimate.then > first.estimate.now
             return f"leave it as it is: {first.name} is the best, and {'is slower' if slower else 'saves too little'}"
-        if self.rewrite_seconds is None:
+        if self.rewrite_seconds is None or self.pays_back_after is None:
             return f"take {best.name}"
-        return (
-            f"take {best.name}: the rewrite takes about {self.rewrite_seconds:,.0f} s, "
-            f"which {self.pays_back_after:,} queries save"
-        )
+        seconds, queries = _range(*self.rewrite_seconds), _range(*self.pays_back_after)
+        return f"take {best.name}: the rewrite takes {seconds} s, which {queries} queries save"
 
     def save(self, path: str | Path) -> None:
         """Save the best layout as a plan for `apply`. It also fits the rows that the table gets later."""
@@ -119,3 +119,12 @@ class Advice:
             "kinds": [kind.to_dict() for kind in self.kinds],
             "rests_on": list(self.rests_on),
         }
+
+
+def _range(least: float, most: float) -> str:
+    """
+    >>> _range(900.2, 3000), _range(1, 1)
+    ('900 to 3,000', '1')
+    """
+    low, high = f"{least:,.0f}", f"{most:,.0f}"
+    return low if low == high else f"{low} to {high}"

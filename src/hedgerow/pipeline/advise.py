@@ -12,7 +12,14 @@ from hedgerow.core.learning.seconds import Speed
 from hedgerow.core.workload.queries import Workload
 from hedgerow.pipeline.advice import Advice
 from hedgerow.pipeline.block_sizes import in_best_blocks
-from hedgerow.pipeline.calibrated_cost import calibrated_cost, count_items
+from hedgerow.pipeline.calibrated_cost import (
+    ASSUMED_SCANS,
+    ASSUMED_SPREAD,
+    TIMED_SPREAD,
+    assumed_cost,
+    calibrated_cost,
+    count_items,
+)
 from hedgerow.pipeline.estimate_seconds import speed_of
 from hedgerow.pipeline.inputs import MOST_QUERIES, opened_with_queries, tables_in
 from hedgerow.pipeline.learn_options import LearnOptions
@@ -28,8 +35,6 @@ from hedgerow.tables.query_log import QueryLog
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-_REWRITE_SCANS = 20.0  # a rewrite takes as long as this many scans of all columns: 15 to 41 on three tables
 
 
 @in_own_session
@@ -157,11 +162,14 @@ def _check_columns(opened: Source, columns: Sequence[str]) -> None:
 
 def _rewrite_seconds(
     spark: SparkSession, source: Any, opened: Source, proposal: Proposal, speed: Speed | None
-) -> tuple[float | None, str]:
-    """Return the seconds of a rewrite, and a phrase for their origin."""
+) -> tuple[tuple[float, float] | None, str]:
+    """Return the least and the most seconds of a rewrite, and a phrase for their origin."""
     if speed is None or proposal.learned is None:
         return None, ""
     cost = calibrated_cost(Folder(spark, QueryLog.of(spark, source).root)) if isinstance(source, str) else None
-    if cost is not None:
-        return cost.seconds(opened.size, count_items(proposal.learned)), "the small rewrites that calibrate timed"
-    return _REWRITE_SCANS * speed.byte * opened.size, f"assumed to take as long as {_REWRITE_SCANS:.0f} scans"
+    basis, spread = "the small rewrites that calibrate timed", TIMED_SPREAD
+    if cost is None:
+        cost, spread = assumed_cost(speed.byte), ASSUMED_SPREAD
+        basis = f"assumed to take as long as {ASSUMED_SCANS / spread:.0f} to {ASSUMED_SCANS * spread:.0f} scans"
+    seconds = cost.seconds(opened.size, count_items(proposal.learned))
+    return (seconds / spread, seconds * spread), basis
