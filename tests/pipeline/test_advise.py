@@ -22,6 +22,7 @@ from tests.support.events_table import conditions, write_events
 
 BLOCK_ROWS = 500
 LEARNERS = ("qdtree", "range", "sop_zorder")
+SEEN = LearnOptions(block_rows=BLOCK_ROWS, recurrence=1)  # the advice is then about the same literals
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +38,7 @@ def workload() -> Workload:
 
 @pytest.fixture(scope="module")
 def advice(spark: SparkSession, source: str, workload: Workload) -> Advice:
-    return advise(
-        spark, source, workload, LEARNERS, [("id", "Number")], options=LearnOptions(block_rows=BLOCK_ROWS), budget=600
-    )
+    return advise(spark, source, workload, LEARNERS, [("id", "Number")], options=SEEN, budget=600)
 
 
 def test_the_best_comes_first_between_the_table_as_it_is_and_the_bound(advice: Advice) -> None:
@@ -92,7 +91,7 @@ def test_estimates_from_a_tenth_of_the_rows(
 ) -> None:
     monkeypatch.setattr(table_problem, "_MIN_SCORED_ROWS", 1000)
     monkeypatch.setattr(table_problem, "_SCORED_ROWS_PER_BLOCK", 50)
-    found = advise(spark, source, workload, ["qdtree", "hilbert"], options=LearnOptions(block_rows=BLOCK_ROWS))
+    found = advise(spark, source, workload, ["qdtree", "hilbert"], options=SEEN)
     for option in found.proposals:
         assert option.learned
         assert option.score
@@ -139,7 +138,7 @@ def test_what_cannot_be_tried_is_refused(spark: SparkSession, source: str, workl
 
 @pytest.mark.long
 def test_auto_takes_the_best(spark: SparkSession, source: str, workload: Workload, advice: Advice) -> None:
-    learned = learn(spark, source, workload, AUTO, LearnOptions(block_rows=BLOCK_ROWS))
+    learned = learn(spark, source, workload, AUTO, SEEN)
     best = advice.proposals[0].learned
     assert best
     assert learned.provenance["learner"] in (best.provenance["learner"], "woodblock")

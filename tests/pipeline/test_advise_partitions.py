@@ -20,6 +20,7 @@ from tests.support.answers import ask
 from tests.support.events_table import conditions, write_events
 
 ROWS, DAYS = 6_000, 5
+SEEN = LearnOptions(block_rows=400, recurrence=1)  # the advice is then about the same literals
 ASKED = [
     "day = DATE '2024-01-02'", "day >= DATE '2024-01-04' AND Number < 100", "Number BETWEEN 200 AND 260", "id < 500",
     "id BETWEEN 3000 AND 3400 AND word LIKE 'ab%'", "price > 99.5", "ratio > 120 OR ratio IS NULL", "odd = 33.0",
@@ -53,7 +54,7 @@ def workload() -> Workload:
 
 @pytest.fixture(scope="module")
 def advice(delta: SparkSession, place: str, workload: Workload) -> Advice:
-    return advise(delta, place, workload, ["qdtree", "range"], options=LearnOptions(block_rows=400), budget=600)
+    return advise(delta, place, workload, ["qdtree", "range"], options=SEEN, budget=600)
 
 
 def test_what_delta_skips_is_not_read_now(delta: SparkSession, place: str, workload: Workload, advice: Advice) -> None:
@@ -81,7 +82,7 @@ def test_a_rewrite_in_place_reads_what_was_advised(
     measured = written.score(workload)
     assert option.score.blocks == measured.blocks
     assert option.score.rows_read == pytest.approx(measured.rows_read, rel=1e-6)
-    again = advise(delta, copy, workload, ["range"], options=LearnOptions(block_rows=400))
+    again = advise(delta, copy, workload, ["range"], options=SEEN)
     assert again.rows_read == pytest.approx(measured.rows_read, rel=1e-6)
 
 

@@ -8,7 +8,7 @@ from hedgerow.core.errors import LayoutError
 from hedgerow.core.learning.seconds import Estimate
 from hedgerow.core.workload.score import QueryScore, Score
 from hedgerow.pipeline.learn_options import LearnOptions
-from hedgerow.pipeline.query_kinds import QueryKind, in_groups, kinds_of, why_refused
+from hedgerow.pipeline.query_kinds import QueryKind, Scores, in_groups, kinds_of, why_refused
 from hedgerow.sql.workload import Workload
 
 ASKED = [
@@ -40,16 +40,22 @@ def kind(now: float, then: float, seconds: tuple[float, float] | None = None) ->
 def test_texts_say_what_a_query_asks() -> None:
     workload = Workload.from_sql(ASKED, {"t": {"x": "int", "y": "int"}, "u": {"x": "int", "plan": "string"}})
     whole = scored(*[1.0] * len(ASKED))
-    assert {k.text: k.queries for k in kinds_of(workload.queries, "t", whole, whole, None, [()] * len(ASKED))} == TEXTS
+    assert {k.text: k.queries for k in kinds_of(workload.queries, "t", Scores(whole, whole), None)} == TEXTS
 
 
-def test_means_of_a_kind() -> None:
+def test_figures_of_a_kind() -> None:
     queries = Workload.from_sql(["SELECT * FROM t WHERE x = 1", "SELECT * FROM t WHERE x = 2"]).queries
     seconds = [Estimate(4.0, 1.0), Estimate(2.0, 1.0)]
-    (found,) = kinds_of(queries, "t", scored(0.5, 1.0), scored(0.1, 0.3, files=20), seconds, [("top-k",)] * 2)
+    scores = Scores(
+        scored(0.5, 1.0), scored(0.1, 0.3, files=20), scored(0.1, 0.1, files=20), scored(0.4, 0.8, files=20)
+    )
+    (found,) = kinds_of(queries, "t", scores, seconds)
     assert (found.rows_now, found.files_now, found.seconds_now) == (0.75, 7.5, 3.0)
-    assert found.means == ("top-k",)
+    assert found.means == ("where",)
     assert (found.rows_then, found.files_then, found.seconds_then) == (pytest.approx(0.2), 4.0, 1.0)
+    assert (found.rows_seen, found.files_seen) == (pytest.approx(0.1), 2.0)
+    assert (found.rows_alone, found.files_alone) == (pytest.approx(0.6), 12.0)
+    assert "60.0% of the rows if not attached, 10.0% for literals of the workload, by where" in str(found)
 
 
 def test_seconds_decide_where_they_are_known() -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hedgerow.pipeline.advice import Advice
     from hedgerow.pipeline.proposals import Proposal
 
-_FIGURES_WIDTH = 80  # of a line that describes a kind of query, without its text
+_FIGURES_WIDTH = 105  # of a line that describes a kind of query, without its text
 _MIN_WIDTH = 30
 
 

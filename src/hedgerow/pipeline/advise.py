@@ -75,7 +75,7 @@ def advise(
     table_problem = TableProblem.of(opened, queries, options, columns, in_memory=True, finer=speed is not None)
     table_problem = in_best_blocks(table_problem, NamedLearner(DEFAULT), speed)
     with step(spark, "looking at the files"):
-        now = reads_now(opened, table_problem.asked)
+        now = reads_now(opened, table_problem.drawn_unseen[0])
     ranked = proposals(table_problem, tried, now, speed, budget)
     best = ranked[0]
     rewrite, cost_basis = _rewrite_seconds(spark, source, opened, best, speed)
@@ -98,6 +98,9 @@ def _basis(table_problem: TableProblem, fitting: int, cost_basis: str | None) ->
     `fitting`: the number of queries that fit the table. `cost_basis`: None if no seconds were measured."""
     yield f"rows: {len(table_problem.drawn):,} of {table_problem.source.rows:,}, drawn at random"
     yield "as it is: without what an index, partitions, Delta's log and Parquet's footers skip"
+    if table_problem.options.recurrence != 1:
+        yield "literals: others than those of the workload; 'seen': those of the workload, which an index may know"
+    yield "not attached: the rows in files whose bounds let plain Spark, Delta or DuckDB skip no more"
     queries = table_problem.queries
     if len(queries) < fitting:
         yield f"queries: {len(queries):,} of {fitting:,}, drawn by weight"

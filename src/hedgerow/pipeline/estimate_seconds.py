@@ -30,18 +30,27 @@ _MAX_ROWS = 200_000
 
 
 def sampled_score(
-    source: Source, queries: Sequence[Query], layout: Layout, sort_by: str | None, sample: Sample, block_rows: int
+    source: Source,
+    queries: Sequence[Query],
+    layout: Layout,
+    sort_by: str | None,
+    sample: Sample,
+    block_rows: int,
+    summed: Sequence[Column] = (),
 ) -> Score | None:
     """Return the score of a layout of the sample; None if no query filters on its features, as with `random`.
 
-    `block_rows`: the minimum rows of a block, and of a file where partitions divide blocks."""
+    Args:
+        block_rows: the minimum rows of a block, and of a file where partitions divide blocks.
+        summed: the columns whose sums the index would hold.
+    """
     few, name = sample.part(_MAX_ROWS), source.name
     try:
         if isinstance(layout, OverlapLayout):
-            return score_layout(layout, few, queries, name)
+            return score_layout(layout, few, queries, name, summed)
         files = files_of_rows(layout, RowCounter(few.rows, 1 / few.fraction), source.partitions, block_rows)
         blocks = VirtualBlocks(few, files, max(layout.blocks, int(files.max(initial=0)) + 1))
-        score = score_index(blocks.index, few, queries, name, blocks.chances)
+        score = score_index(blocks.index, few, queries, name, blocks.chances, summed)
         return with_runs(score, layout, sort_by, few, queries, name, files)
     except LayoutError:
         return None
@@ -75,7 +84,7 @@ def with_runs(
     `files`: the file of each row of the sample, if that is not its block."""
     if isinstance(layout, OverlapLayout):
         return score
-    runs = score_index(runs_in(layout, sample, sort_by, files), sample, queries, table).queries
+    runs = score_index(runs_in(layout, sample, sort_by, files), sample, queries, table, summed=None).queries
     left = [min(q.bytes_read, run.bytes_read) for q, run in zip(score.queries, runs, strict=True)]
     return replace(score, queries=tuple(replace(q, bytes_left=b) for q, b in zip(score.queries, left, strict=True)))
 

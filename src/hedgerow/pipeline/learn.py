@@ -18,6 +18,7 @@ from hedgerow.pipeline.learner_names import AUTO, DEFAULT, NamedLearner, wrong_p
 from hedgerow.pipeline.open import open_table
 from hedgerow.pipeline.outlook import with_outlook
 from hedgerow.pipeline.proposals import best_of_all
+from hedgerow.pipeline.query_kinds import Scores
 from hedgerow.pipeline.reads_now import reads_now
 from hedgerow.pipeline.table_problem import TableProblem
 from hedgerow.spark.compute.joins import NO_JOINS, Joins
@@ -83,7 +84,7 @@ def learn_layout(
         with step(spark, "measuring"):
             speed = speed_of(source, queries)
     table_problem = in_best_blocks(table_problem, learner, speed)
-    learned = fit(table_problem, learner, given)
+    learned = fit(table_problem, learner, given, speed)
     if speed is None and is_small(source):
         mb = SMALL_TABLE_BYTES >> 20
         advise(f"little is to be gained: {source.name} has less than {mb} MB, which Spark reads in no time")
@@ -97,17 +98,20 @@ def learn_layout(
 
 
 def with_sampled_outlook(table_problem: TableProblem, learned: Learned, speed: Speed | None) -> Learned:
-    """Return the layout with the estimated seconds and kinds of queries, by the sample."""
+    """Return the layout with the estimated seconds and kinds of queries, by the sample.
+
+    A layout of "auto" has them already, because all layouts were compared by them."""
+    if learned.kinds:
+        return learned
     source = table_problem.source
     with step(source.frame.sparkSession, "estimating what queries gain"):
         unseen, sample = table_problem.unseen(table_problem.problem.sample.noting(table_problem.noted))
         block_rows = table_problem.problem.block_rows
-        then = sampled_score(source, unseen, learned.layout, learned.sort_by, sample, block_rows)
+        order, summed = learned.sort_by, learned.summed
+        then = sampled_score(source, unseen, learned.layout, order, sample, block_rows, summed)
         if then is None:
             return learned
-        now = reads_now(source, table_problem.asked)
-        learned = with_outlook(table_problem, learned, now, then, speed)
-    return learned
+        return with_outlook(table_problem, learned, Scores(reads_now(source, unseen), then), speed)
 
 
 def warn_of_slower(learned: Learned) -> None:
@@ -131,10 +135,15 @@ def pose(
     return TableProblem.of(source, queries, options, columns, joins, in_memory=is_auto, finer=finer)
 
 
-def fit(table_problem: TableProblem, learner: NamedLearner, given: Sequence[ManagedTable] = ()) -> Learned:
-    """Return the layout of a learner, or the best of all learners."""
+def fit(
+    table_problem: TableProblem,
+    learner: NamedLearner,
+    given: Sequence[ManagedTable] = (),
+    speed: Speed | None = None,
+) -> Learned:
+    """Return the layout of a learner, or the best of all learners with its outlook."""
     if learner.name == AUTO:
-        return best_of_all(table_problem)
+        return best_of_all(table_problem, speed)
     with step(table_problem.source.frame.sparkSession, f"learning ({learner.name})"):
         return table_problem.learned(learner, given)
 

@@ -28,7 +28,9 @@ _NEAR_THE_BOUND = 1.02  # times the rows that match: no further learner is tried
 
 @dataclass(frozen=True)
 class Proposal:
-    """A learner's layout of the table, with its score. `why_not`: why there is none, or why it is not to be taken."""
+    """A learner's layout of the table, with its score for queries with literals that the workload does not have.
+
+    `why_not`: why there is none, or why it is not to be taken."""
 
     name: str
     learned: Learned | None = None
@@ -106,7 +108,7 @@ def proposals(
     The best comes first; those that make a kind of query slower than is allowed come after all others.
 
     Args:
-        now: the score of the queries in the table as it is.
+        now: the score of `drawn_unseen` in the table as it is.
         budget: after so many seconds no more learners are tried.
     """
     tried = list(_proposals(table_problem, learners, now, speed, budget))
@@ -131,20 +133,20 @@ def _proposals(
         try:
             with step(source.frame.sparkSession, f"learning ({learner.title})"):
                 learned = table_problem.learned(learner.limited_to(max(1.0, min(left, _SEARCH * budget))))
-                score, lookups = simulate_apply(table_problem, learned)
+                scores = simulate_apply(table_problem, learned, now)
         except HedgerowError as error:
             yield Proposal(learner.title, why_not=str(error))
             continue
-        learned = with_outlook(table_problem, learned, now, score, speed, lookups)
+        learned, score = with_outlook(table_problem, learned, scores, speed), scores.then
         refused = why_refused(learned.kinds, table_problem.options.allow_slower)
         if refused is None and score.selectivity:
             least = min(least, score.rows_read / score.selectivity)
         yield Proposal(learner.title, learned, score, learned.estimate, refused)
 
 
-def best_of_all(table_problem: TableProblem) -> Learned:
-    """Return the layout of the learner that reads least."""
-    now = reads_now(table_problem.source, table_problem.asked)
-    best = proposals(table_problem, learners_to_try(ADVISED), now)[0].learned
+def best_of_all(table_problem: TableProblem, speed: Speed | None) -> Learned:
+    """Return the best layout of all learners."""
+    now = reads_now(table_problem.source, table_problem.drawn_unseen[0])
+    best = proposals(table_problem, learners_to_try(ADVISED), now, speed)[0].learned
     assert best is not None
     return best

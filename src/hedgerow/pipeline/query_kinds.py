@@ -5,29 +5,51 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from hedgerow.core.learning.seconds import Estimate
 from hedgerow.core.workload.queries import Query
-from hedgerow.core.workload.score import Means, QueryScore, Score
+from hedgerow.core.workload.score import Means, Score
 from hedgerow.sql.query_outline import outline_of
 
 Change = Literal["gains", "same", "slower"]
 CHANGES: tuple[Change, ...] = ("gains", "same", "slower")
-FIGURES = ("rows read", "files", "seconds")  # the titles of a kind's figures
+FIGURES = ("rows read", "files", "seconds", "not attached", "seen")  # the titles of a kind's figures
+_FIGURES_IN_TEXT = (*FIGURES[:3], "of the rows if not attached", "for literals of the workload")
 _NOTICED = 0.05  # a smaller change counts as none: estimates have errors
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The scores of queries with literals that the workload does not have.
+
+    Args:
+        now, then: in the table as it is, and in a layout.
+        seen: in the layout with the literals of the workload; None if that is not known.
+        alone: in the layout if no session is attached; None if that is not known.
+    """
+
+    now: Score
+    then: Score
+    seen: Score | None = None
+    alone: Score | None = None
 
 
 @dataclass(frozen=True)
 class QueryKind:
     """Queries that differ in literals only, with their means in the table as it is ("now") and in a layout ("then").
 
+    The literals are other ones than those of the workload, for an index may know these.
+
     Args:
         text: what one of the queries asks of the table.
         rows_now, rows_then: the share of the table's rows in what a query reads.
         files_now, files_then: the number of files that a query opens.
         seconds_now, seconds_then: None if they cannot be measured.
-        means: the ways in which a query of this kind may read less.
+        means: the ways in which queries of this kind then read less than all rows.
+        rows_seen, files_seen: in the layout, for the literals of the workload; None if they are not known.
+        rows_alone, files_alone: in the layout, if no session is attached, in files whose bounds let the query pass;
+            None if they are not known.
     """
 
     text: str
@@ -39,6 +61,10 @@ class QueryKind:
     seconds_now: float | None = None
     seconds_then: float | None = None
     means: tuple[Means, ...] = ()
+    rows_seen: float | None = None
+    files_seen: float | None = None
+    rows_alone: float | None = None
+    files_alone: float | None = None
 
     @property
     def slower_by(self) -> float:
@@ -53,16 +79,20 @@ class QueryKind:
     def change(self) -> Change:
         return "slower" if self.slower_by > _NOTICED else "gains" if self.slower_by < -_NOTICED else "same"
 
-    def figures(self) -> tuple[str, str, str]:
-        """Return the rows that a query reads, the files that it opens and its seconds, each now and then, as text."""
+    def figures(self) -> tuple[str, ...]:
+        """Return the figures as text: rows, files and seconds, each now and then; rows if not attached; rows if seen.
+
+        A figure that is not known, or that says nothing new, is empty."""
         rows = f"{self.rows_now:.1%} -> {self.rows_then:.1%}"
         files = f"{self.files_now:,.1f} -> {self.files_then:,.1f}"
-        if self.seconds_now is None or self.seconds_then is None:
-            return rows, files, ""
-        return rows, files, f"{self.seconds_now:,.2f} -> {self.seconds_then:,.2f}"
+        is_timed = self.seconds_now is not None and self.seconds_then is not None
+        seconds = f"{self.seconds_now:,.2f} -> {self.seconds_then:,.2f}" if is_timed else ""
+        alone = "" if self.rows_alone is None else f"{self.rows_alone:.1%}"
+        seen = "" if self.rows_seen is None else f"{self.rows_seen:.1%}"
+        return rows, files, seconds, alone, "" if seen == f"{self.rows_then:.1%}" else seen
 
     def __str__(self) -> str:
-        shown = (f"{value} {title}" for value, title in zip(self.figures(), FIGURES, strict=True) if value)
+        shown = (f"{value} {title}" for value, title in zip(self.figures(), _FIGURES_IN_TEXT, strict=True) if value)
         return f"{self.text}: {', '.join(shown)}" + (f", by {', '.join(self.means)}" if self.means else "")
 
     def to_dict(self) -> dict[str, Any]:
@@ -88,10 +118,8 @@ def in_groups(kinds: Iterable[QueryKind]) -> dict[Change, list[QueryKind]]:
 def kinds_of(
     queries: Sequence[Query],
     table: str,
-    now: Score,
-    then: Score,
+    scores: Scores,
     seconds: Sequence[Estimate] | None,
-    means: Sequence[tuple[Means, ...]],
 ) -> tuple[QueryKind, ...]:
     """Return the kinds of the queries: the largest gain of all queries of a kind first, the largest loss last."""
     groups: dict[str, list[int]] = {}
@@ -100,25 +128,37 @@ def kinds_of(
         groups.setdefault(outline.kind, []).append(i)
 
     def kind(places: Sequence[int]) -> QueryKind:
-        before, after = ([score.queries[i] for i in places] for score in (now, then))
         timed = None if seconds is None else [seconds[i] for i in places]
+        now, then = _reads(scores.now, places), _reads(scores.then, places)
+        seen, alone = ((None, None) if s is None else _reads(s, places) for s in (scores.seen, scores.alone))
         return QueryKind(
             outlines[places[0]].text,
             round(sum(queries[i].weight for i in places)),
-            fmean(q.rows_read for q in before),
-            fmean(q.rows_read for q in after),
-            _files(before, now.blocks),
-            _files(after, then.blocks),
-            None if timed is None else fmean(e.now for e in timed),
-            None if timed is None else fmean(e.then for e in timed),
-            means[places[0]],
+            rows_now=now[0],
+            rows_then=then[0],
+            files_now=now[1],
+            files_then=then[1],
+            seconds_now=None if timed is None else fmean(e.now for e in timed),
+            seconds_then=None if timed is None else fmean(e.then for e in timed),
+            means=_means(scores.then, places),
+            rows_seen=seen[0],
+            files_seen=seen[1],
+            rows_alone=alone[0],
+            files_alone=alone[1],
         )
 
     return tuple(sorted(map(kind, groups.values()), key=_gain))
 
 
-def _files(scores: Sequence[QueryScore], files: int) -> float:
-    return round(files * fmean(q.blocks_read for q in scores), 2)
+def _reads(score: Score, places: Sequence[int]) -> tuple[float, float]:
+    """Return the mean share of rows, and the mean number of files, of some queries of a score."""
+    rows = fmean(score.queries[i].rows_read for i in places)
+    return rows, round(score.blocks * fmean(score.queries[i].blocks_read for i in places), 2)
+
+
+def _means(score: Score, places: Sequence[int]) -> tuple[Means, ...]:
+    used = {score.queries[i].means for i in places if score.queries[i].rows_read < 1}
+    return tuple(means for means in get_args(Means) if means in used)
 
 
 def _gain(kind: QueryKind) -> tuple[int, float]:

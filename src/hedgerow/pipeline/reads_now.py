@@ -22,15 +22,16 @@ def reads_now(source: Source, queries: Sequence[Query]) -> Score:
         # The queries are bound already, so no text is to be read again.
         score = open_table(source.frame.sparkSession, source.origin).score(Workload(tuple(queries)))
     except HedgerowError:  # Hedgerow does not manage it
-        return _by_stated_facts(source, queries)
+        return by_stated_facts(source, queries)
     if source.sizes is not None and len(source.sizes) < score.blocks:  # the source is some files of the table
-        return _by_stated_facts(source, queries)
+        return by_stated_facts(source, queries)
     scores = {query.id: query for query in score.queries}
     each = [scores.get(query.id, query) for query in Score.of_everything(queries, score.blocks).queries]
     return Score.mean(each, [query.weight for query in queries], score.blocks)
 
 
-def _by_stated_facts(source: Source, queries: Sequence[Query]) -> Score:
+def by_stated_facts(source: Source, queries: Sequence[Query]) -> Score:
+    """Return the score of the queries in a session that is not attached."""
     predicates = [query.predicate(source.name) for query in queries]
     top_level = set(source.frame.columns)
     columns = {c.path[0] for p in predicates for c in columns_of(p) if len(c.path) == 1 and c.path[0] in top_level}

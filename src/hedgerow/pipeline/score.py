@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from hedgerow.core.errors import LayoutError, warn
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.learning.score_layout import score_layout
+from hedgerow.core.learning.top_rows import ordered_by
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.workload.conditions_to_note import conditions_to_note
 from hedgerow.core.workload.queries import Query, Workload
@@ -78,13 +79,15 @@ def score_source(
     plain = layout.layout if isinstance(layout, Learned) else layout
     predicates = [q.predicate(source.name) for q in queries]
     predicates += [x for x in plain.features if isinstance(x, Predicate)]
+    summed = layout.summed if isinstance(layout, Learned) else ()
     terms = [x for x in plain.features if not isinstance(x, Predicate)]
+    terms += [*ordered_by(queries, source.name), *summed]
     rows = at_least_one("sample_rows", sample_rows) or sample_size(source.rows, max(1, source.rows // plain.blocks))
     with step(spark, "scoring"):
         sample, _ = draw(source, predicates, source.rows if exact else rows, seed, terms, joins)
         noted = layout.noted if isinstance(layout, Learned) else conditions_to_note(predicates, sample.rows.distinct)
         sample = sample.noting(noted)
-        result = score_layout(plain, sample, queries, source.name)
+        result = score_layout(plain, sample, queries, source.name, summed)
         if not (timed and isinstance(layout, Learned)):
             return result
         return with_runs(result, plain, layout.sort_by, sample, queries, source.name)

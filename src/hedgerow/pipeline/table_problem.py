@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -104,6 +105,7 @@ class TableProblem:
             terms += searched_columns(predicates) if options.recurrence != 1 else []
             terms += ordered_by(queries, source.name)
             terms += [Column((name,)) for name in source.partitions]
+            terms += summable(summed_columns(queries, source.name), source.schema)
             scored_rows = max(_MIN_SCORED_ROWS, _SCORED_ROWS_PER_BLOCK * -(-source.rows // block_rows))
             rows = max(sample_rows, min(scored_rows, MAX_COUNTED_ROWS)) if in_memory else sample_rows
             drawn, refused = draw(source, predicates, rows, options.seed, terms, joins)
@@ -176,17 +178,22 @@ class TableProblem:
             round(seconds, 2),
         )
 
+    @cached_property
+    def drawn_unseen(self) -> tuple[tuple[Query, ...], Sample]:
+        """The result of `unseen` for the drawn rows."""
+        return self.unseen(self.drawn)
+
     def unseen(self, sample: Sample) -> tuple[tuple[Query, ...], Sample]:
-        """Return the queries with literals that none of them has, and the sample with the outcomes of new searches.
+        """Return the asked queries with literals that none of them has, and the sample with outcomes of new searches.
 
         With `recurrence=1`, the next queries have the same literals, so nothing is changed."""
         name = self.source.name
-        predicates = [query.predicate(name) for query in self.queries]
         if self.options.recurrence == 1:
-            return self.queries, sample
+            return self.asked, sample
+        predicates = [query.predicate(name) for query in self.asked]
         others, sample = with_unseen_literals(predicates, sample, self.options.seed)
-        scans = (Scan(name, p, q.columns(name)) for p, q in zip(others, self.queries, strict=True))
-        return tuple(replace(q, scans=(scan,)) for q, scan in zip(self.queries, scans, strict=True)), sample
+        scans = (Scan(name, p, q.columns(name), wanted=q.wanted(name)) for p, q in zip(others, self.asked, strict=True))
+        return tuple(replace(q, scans=(scan,)) for q, scan in zip(self.asked, scans, strict=True)), sample
 
     def _seconds_of_spark(self) -> float:
         return self.counter.seconds if isinstance(self.counter, TableCounter) else 0.0

@@ -146,7 +146,7 @@ def build_lookups(
     if not _are_all_counted(counted, files):
         advise("the rows of new files could not be counted, so these files get no filters for look-ups")
         return ()
-    gains = {c: _gain(wanted[c], counted.distinct[name], counted.in_all[name]) for c, name in names.items()}
+    gains = {c: gain_of_filter(wanted[c], counted.distinct[name], counted.in_all[name]) for c, name in names.items()}
     numbers = np.unique(_numbers(files.names))
     for column in sorted((c for c in names if gains[c] > 0), key=lambda c: (-gains[c], names[c])):
         values = np.zeros(len(numbers), np.int64)  # of the file at each place
@@ -178,7 +178,7 @@ def _are_all_counted(counted: CountedValues, files: KnownFiles) -> bool:
     return {number: rows for number, rows in expected.items() if rows} == of_numbers
 
 
-def _gain(passed: Sequence[int], distinct: Ints, in_all: int) -> float:
+def gain_of_filter(passed: Sequence[int], distinct: Ints, in_all: int) -> float:
     """Return the files that a filter would skip in the look-ups of a workload; 0 if it would skip too few of them."""
     if not passed:
         return 1.0

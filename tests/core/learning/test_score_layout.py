@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.workload.candidate_cuts import cuts_of
 from hedgerow.core.workload.queries import Query, Scan, Workload
 from hedgerow.core.workload.score import Score
+from hedgerow.core.workload.wanted_rows import Aggregates, AnyRows, Top
 
 x, y, z, wide = col("x"), col("y"), col("z"), col("wide")
 LIKE = Like(wide, "%a%")
@@ -60,6 +62,35 @@ def test_by_hand(q: Query, rows: float, blocks: float, bytes_: float, selectivit
     assert (found.rows_read, found.blocks_read) == pytest.approx((rows, blocks))
     assert found.bytes_read == pytest.approx(bytes_)
     assert found.selectivity == pytest.approx(selectivity)
+
+
+@pytest.mark.parametrize(
+    ("p", "wanted", "rows", "means"),
+    [
+        (TRUE, Top(x, False, 3), 0.4, "top-k"),
+        (TRUE, Top(x, True, 6), 0.6, "top-k"),
+        (TRUE, Top(x, True, 7), 1.0, "where"),
+        (TRUE, AnyRows(6), 0.6, "limit"),
+        (LOW, AnyRows(9), 0.4, "where"),  # no four rows are enough
+        (TRUE, Aggregates((("count", None),)), 0.0, "aggregates"),
+        (Compare(x, "<", lit(6)), Aggregates((("count", None),)), 0.6, "aggregates"),
+        (LOW, Aggregates((("sum", y), ("max", x))), 0.0, "aggregates"),
+        (LOW, Aggregates((("sum", x),)), 0.4, "where"),  # the index has sums of y only
+        (TRUE, Aggregates((("count", None),), (y,)), 1.0, "where"),  # the values of y differ in both blocks
+    ],
+    ids=str,
+)
+def test_queries_that_need_fewer_files_than_their_where(p: Predicate, wanted: Any, rows: float, means: str) -> None:
+    scan = Scan("t", p, wanted=wanted)
+    (found,) = score_layout(TREE, SAMPLE, [Query("q", (scan,))], "t", [y]).queries
+    assert (found.rows_read, found.means) == (pytest.approx(rows), means)
+
+
+def test_a_sample_stands_for_all_rows() -> None:
+    half = Sample(SAMPLE.rows, 20, SAMPLE.schema, SAMPLE.width)  # block 0 stands for 8 rows
+    scans = [Scan("t", TRUE, wanted=Top(x, False, k)) for k in (8, 9)]
+    found = [score_layout(TREE, half, [Query("q", (scan,))], "t").rows_read for scan in scans]
+    assert found == pytest.approx([0.4, 1.0])
 
 
 def test_weighted_means() -> None:

@@ -465,6 +465,17 @@ def test_unseen_literals_are_of_the_column_and_of_no_observed_query() -> None:
     assert with_unseen_literals(observed, sample)[0] == unseen
 
 
+def test_unseen_literals_are_like_the_observed_ones() -> None:
+    often = [n % 40 for n in range(4000)]  # each a hundred times; the other values once
+    table = pa.table({"user": [*often, *range(1000, 2000)], "at": [float(n) for n in range(5000)]})
+    popular = [Compare(col("user"), "=", lit(n)) for n in range(0, 20, 2)]
+    recent = [Compare(col("at"), ">=", lit(4000.0 + 100 * n)) for n in range(10)]
+    unseen, _ = with_unseen_literals([*popular, *recent], Sample.of_table(table))
+    values = [p.literal.value for p in unseen if isinstance(p, Compare)]
+    assert len(values) == 20 and sum(v < 40 for v in values[:10]) >= 6
+    assert all(abs(v - p.literal.value) < 100 for v, p in zip(values[10:], recent, strict=True))
+
+
 def test_a_predicate_without_other_values_keeps_its_literals() -> None:
     sample = Sample.of_table(pa.table({"status": [1, 2, 3] * 10}))
     observed = [Compare(col("status"), "=", lit(n)) for n in (1, 2, 3)]

@@ -6,13 +6,14 @@ Only integers and decimals are summed, because a sum of floats depends on the or
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from hedgerow.core.predicates import types as kinds
 from hedgerow.core.predicates.nodes import Column, Expr, Feature
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.predicates.values import Value
-from hedgerow.core.pruning.block_stats import UNBOUNDED, Bound, TermStats
+from hedgerow.core.pruning.block_stats import UNBOUNDED, Bound, Stats, TermStats
 
 MAX_DIGITS = 28  # Spark gives a sum ten digits more, and 38 digits at most
 
@@ -52,3 +53,10 @@ def sum_stats(type_: Type, sums: Sequence[Value]) -> TermStats:
     bounds = [(UNBOUNDED, UNBOUNDED) if value is None else (Bound(value), Bound(value)) for value in sums]
     of = Type("bigint") if type_.kind == kinds.INT else Type("decimal", MAX_DIGITS + 10, type_.scale)
     return TermStats.build(of, bounds, [0] * len(sums))
+
+
+def with_assumed_sums(stats: Stats, columns: Sequence[Column], schema: Mapping[str, Type]) -> Stats:
+    """Return the statistics as if they had a sum of each column, for an estimate: any number stands for the sums."""
+    known = [column for column in columns if has_sum(column, schema)]
+    sums = {sum_of(column).sql: sum_stats(schema[term_text(column)], [0] * len(stats)) for column in known}
+    return replace(stats, terms={**stats.terms, **sums})

@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
 
 from hedgerow.core.arrays import Floats
 from hedgerow.core.index.block_index import BlockIndex
+from hedgerow.core.index.joined_index import JoinedIndex
+from hedgerow.core.index.sums import with_assumed_sums
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.virtual_blocks import VirtualBlocks
-from hedgerow.core.predicates.nodes import Predicate
+from hedgerow.core.predicates.nodes import Column, Predicate
 from hedgerow.core.workload.columns_read import read_columns
 from hedgerow.core.workload.queries import Query
-from hedgerow.core.workload.score import QueryScore, Score
+from hedgerow.core.workload.score import Means, QueryScore, Score
+from hedgerow.core.workload.wanted_files import files_for, means_of
 
 
-def score_layout(layout: Layout, sample: Sample, queries: Sequence[Query], table: str) -> Score:
-    """Score a layout on virtual blocks made of the sample's rows; nothing is written."""
+def score_layout(
+    layout: Layout, sample: Sample, queries: Sequence[Query], table: str, summed: Sequence[Column] = ()
+) -> Score:
+    """Score a layout on virtual blocks made of the sample's rows; nothing is written.
+
+    `summed`: the columns whose sums the index would hold."""
     if isinstance(layout, OverlapLayout):
-        return score_index(layout.index(sample.rows), sample, queries, table)
+        return score_index(layout.index(sample.rows), sample, queries, table, summed=summed)
     blocks = VirtualBlocks.of(layout, sample)
-    return score_index(blocks.index, sample, queries, table, blocks.chances)
+    return score_index(blocks.index, sample, queries, table, blocks.chances, summed)
 
 
 def score_index(
@@ -30,20 +40,33 @@ def score_index(
     queries: Sequence[Query],
     table: str,
     chances: Callable[[Predicate], Floats] | None = None,
+    summed: Sequence[Column] | None = (),
 ) -> Score:
     """Score the blocks that the queries open; the sample provides column widths and the share of rows that match.
 
-    `chances` returns the probability that a query opens each block; by default the index decides.
+    Args:
+        chances: returns the probability that the condition of a query opens each block; by default the index decides.
+        summed: as for `score_layout`; None: only WHERE decides, as it does for the parts of a file.
     """
-    rows = index.blocks.rows
+    rows, home = index.blocks.rows, index.home_blocks
+    counted = np.round(rows * (sample.table_rows / max(1, rows[home].sum()))).astype(np.int64)
+    stats = with_assumed_sums(replace(index.blocks, rows=counted), summed or (), sample.schema)
+    joined = JoinedIndex([BlockIndex(stats, index.cells)])
     scores = []
     for query in queries:
         p = query.predicate(table)
+        means: Means = "where"
         opened = index.to_open(p).astype(float) if chances is None else chances(p)
-        read = float(opened @ rows / max(1, rows[index.home_blocks].sum()))
+        wanted = None if summed is None else query.wanted(table)
+        needed = None if wanted is None else files_for(joined, wanted, p, counted, sample.schema)
+        if wanted is not None and needed is not None and not needed.all():
+            opened, means = np.minimum(opened, needed), means_of(wanted)
+        elif index.filters_skip(p, opened > 0):
+            means = "look-up"
+        read = float(opened @ rows / max(1, rows[home].sum()))
         width = _width(sample, query.columns(table), p)
         blocks = float(opened.sum() / max(1, (rows > 0).sum()))
-        scores.append(QueryScore(query.id, read, blocks, read * width, sample.selectivity(p)))
+        scores.append(QueryScore(query.id, read, blocks, read * width, sample.selectivity(p), means=means))
     return Score.mean(scores, [q.weight for q in queries], int((rows > 0).sum()))
 
 

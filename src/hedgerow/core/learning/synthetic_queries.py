@@ -26,7 +26,9 @@ from random import Random
 from typing import Any, NamedTuple, TypeAlias
 from typing import Literal as Choice
 
-from hedgerow.core.arrays import Bits
+import numpy as np
+
+from hedgerow.core.arrays import Bits, Ints
 from hedgerow.core.effort import NORMAL
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.learning.sample import Sample
@@ -67,6 +69,7 @@ _WIDE = Context(prec=120)  # more than any decimal's digits
 _MAX_DRAWS = 5  # draws for each synthetic query: a contradiction is replaced by another draw
 _MAX_EQUALITIES = 3  # a drawn IN list of at most this many values becomes an OR of equalities
 _MAX_PICKS = 8  # attempts to draw a value that is not used yet
+_ALIKE, _LEAST_ALIKE = 0.1, 8  # the share of a column's values, and the least number, that are taken for alike
 _TIMES = (kinds.DATE, kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ)
 _NUMBERS = (kinds.INT, kinds.DECIMAL, kinds.FLOAT, kinds.TIME, *_TIMES)
 
@@ -143,9 +146,10 @@ def with_unseen_literals(
     """Return each predicate with literals that no observed one has, and the sample with the outcomes of new searches.
 
     An index notes the observed conditions, so a query with the same literals may open one file where the next one opens
-    nearly all. A predicate stays as it is if its literals do not vary, or if the sample has no other values for it.
+    nearly all. The literals are like the observed ones: bounds are near theirs, and values are about as frequent. A
+    predicate stays as it is if its literals do not vary, or if the sample has no other values for it.
     """
-    r, domains = Random(seed), _Domains(sample, exact=True)
+    r, domains = Random(seed), _Domains(sample, alike=True)
     by_text = {}
     for group in _groups(predicates, [1.0] * len(predicates)):
         slots = list(zip(*group.values, strict=True))
@@ -268,8 +272,7 @@ class _Group:
                 assert isinstance(atom, Compare)
                 if family not in shifts:
                     bounds = [v for (v,) in observed]
-                    again = r.random() < _repeats(bounds)
-                    shifts[family] = _shift(atom.literal.value, [r.choice(bounds)] if again else bounds, r)
+                    shifts[family] = domains.shift(atom.literal.value, bounds, r)
                 value = _moved(atom.literal.value, shifts[family])
                 moved = replace(atom, literal=replace(atom.literal, value=value))
                 new.append(moved if domains.can_hold(moved) else atom)
@@ -312,6 +315,23 @@ def _shift(value: Any, observed: Sequence[Any], r: Random) -> Any:
     return shift if isfinite(shift) else None
 
 
+def _small_shift(observed: Sequence[Any], r: Random) -> Any:
+    """Return a random shift, not zero, by at most the mean distance of the observed bounds, in the observed steps.
+
+    Return None if there is no such shift."""
+    low, high = min(observed), max(observed)
+    if isinstance(low, int):
+        step = reduce(gcd, (v - low for v in observed)) or 1
+        return r.choice((-1, 1)) * step * r.randint(1, max(1, (high - low) // step // len(observed)))
+    if isinstance(low, Decimal):
+        unit = min(e for v in observed if isinstance(e := v.as_tuple().exponent, int))
+        return Decimal(_small_shift([int(v.scaleb(-unit, _WIDE)) for v in observed], r)).scaleb(unit, _WIDE)
+    if not all(isinstance(v, float) and isfinite(v) for v in observed):
+        return None
+    shift = r.uniform(-1, 1) * (high / len(observed) - low / len(observed))
+    return shift if isfinite(shift) else None
+
+
 def _moved(value: Any, shift: Any) -> Any:
     if shift is None or value is NAN:
         return value
@@ -319,16 +339,25 @@ def _moved(value: Any, shift: Any) -> Any:
     return moved if not isinstance(moved, float) or isfinite(moved) else value
 
 
+def _near(rank: int, count: int, r: Random) -> int:
+    """Return a random rank near another one, below `count`."""
+    width = max(_LEAST_ALIKE, round(_ALIKE * count)) // 2
+    first = max(0, min(rank - width, count - 1 - 2 * width))
+    return r.randint(first, min(count - 1, first + 2 * width))
+
+
 class _Domains:
     """The sample's values to draw from. `truths` collects the outcomes of the searches that are drawn.
 
-    `exact`: equalities and prefixes stay what they are also on a column of many values."""
+    `alike`: literals are like the observed ones, but none of them. Equalities and prefixes stay what they are also on a
+    column of many values."""
 
-    def __init__(self, sample: Sample, exact: bool = False) -> None:
-        self._exact = exact
+    def __init__(self, sample: Sample, alike: bool = False) -> None:
+        self._alike = alike
         self._rows, self._schema = sample.rows, sample.schema
         self._by_text = {term_text(t): t for t in sample.rows.columns}
         self._words: dict[str, tuple[list[str], list[int]]] = {}
+        self._by_frequency: dict[str, tuple[Ints, Ints]] = {}  # the values of a column in this order, and their ranks
         self._texts = SearchableTexts(sample.rows)
         self.truths: dict[Predicate, Bits] = {}
 
@@ -351,6 +380,13 @@ class _Domains:
                 return self._like(atom, [v[0] for v in observed if v], r)
         return atom
 
+    def shift(self, bound: Any, observed: Sequence[Any], r: Random) -> Any:
+        """Return a random shift of a bound, and of those that move with it; None if there is none."""
+        if self._alike:
+            return _small_shift(observed, r)
+        again = r.random() < _repeats(observed)
+        return _shift(bound, [r.choice(observed)] if again else observed, r)
+
     def can_hold(self, atom: Compare) -> bool:
         """True if Spark can write the atom's value as a literal, and compares the term with it without rounding."""
         kind, value = atom.literal.kind, atom.literal.value
@@ -369,17 +405,33 @@ class _Domains:
         if len(domain) < 2:
             return old
         all_observed = [v for values in observed for v in values]
-        repeats = _repeats(all_observed)
+        repeats = 0.0 if self._alike else _repeats(all_observed)
         for value in (v for v in old if (kind, v) not in replacements):
             used = {v for (k, _), v in replacements.items() if k == kind}
             for _ in range(_MAX_PICKS):
-                pick = r.choice(all_observed if r.random() < repeats else domain)
+                again = r.random() < repeats
+                pick = r.choice(all_observed) if again else self._drawn(term, domain, value, r)
                 if pick not in used:
                     break
             else:
                 pick = next((v for v in domain if v not in used), value)
             replacements[kind, value] = pick
         return tuple(dict.fromkeys(replacements[kind, value] for value in old))
+
+    def _drawn(self, term: Term, domain: Sequence[Any], value: Any, r: Random) -> Any:
+        """Return a value of the column; of those that are about as frequent as `value`, if they should be alike."""
+        if not self._alike:
+            return r.choice(domain)
+        key = term_text(term)
+        if key not in self._by_frequency:
+            places = self._rows.ranks(term).places
+            counts = np.bincount(places[places >= 0], minlength=len(domain))
+            order = np.lexsort((np.random.default_rng(0).random(len(domain)), counts))
+            self._by_frequency[key] = order, np.argsort(order)
+        order, rank = self._by_frequency[key]
+        at = bisect_left(domain, value)
+        nearest = int(rank[at]) if at < len(domain) and domain[at] == value else 0
+        return domain[int(order[_near(nearest, len(domain), r)])]
 
     def _comparison(self, term: Term, op: str, kind: str, value: Any) -> Predicate:
         """Return `term op value`; on a column of many values an equality becomes a narrow range.
@@ -388,7 +440,7 @@ class _Domains:
         """
         exact = Compare(term, op, Literal(kind, value))
         domain = self._domain(term)
-        if op != "=" or len(domain) <= MAX_DISTINCT or self._exact:
+        if op != "=" or len(domain) <= MAX_DISTINCT or self._alike:
             return exact
         following = value + 1 if kind in (kinds.INT, kinds.DATE) else None
         return self._range(term, kind, value, bisect_right(domain, value), following)
@@ -396,7 +448,7 @@ class _Domains:
     def _starting(self, term: Term, prefix: str) -> Predicate:
         """Return the condition that a value starts with the prefix; on a column of many values as a narrow range."""
         domain, end = self._domain(term), prefix_end(prefix)
-        if len(domain) <= MAX_DISTINCT or end is None or self._exact:
+        if len(domain) <= MAX_DISTINCT or end is None or self._alike:
             return Prefix(term, prefix)
         return self._range(term, kinds.STRING, prefix, bisect_left(domain, end), end)
 
@@ -417,7 +469,11 @@ class _Domains:
         words, chances = self._words_of(atom.term, domain, r)
         if not words:
             return atom
-        word = r.choice(observed) if r.random() < _repeats(observed) else r.choices(words, chances)[0]
+        if self._alike:
+            own = searched_word(atom)
+            word = words[_near(words.index(own) if own in words else len(words) - 1, len(words), r)]
+        else:
+            word = r.choice(observed) if r.random() < _repeats(observed) else r.choices(words, chances)[0]
         new = search_for(atom.term, word)
         if new not in self.truths and new not in self._rows.truths:
             bits = self._texts.outcomes(new)

@@ -1,0 +1,78 @@
+"""Simulates the filters of look-ups that `apply` would build, from rows in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from zlib import crc32
+
+import numpy as np
+
+from hedgerow.core.arrays import Bools, Ints
+from hedgerow.core.learning.sample import Sample
+from hedgerow.core.learning.virtual_blocks import distinct_in_table
+from hedgerow.core.predicates.nodes import Column
+from hedgerow.core.predicates.sql_text import term_text
+from hedgerow.core.predicates.values import Value
+from hedgerow.core.pruning.block_stats import Stats
+from hedgerow.core.pruning.value_codes import RankedColumn, code_of
+from hedgerow.core.pruning.value_filter import LEAST_BYTES, best_shape
+from hedgerow.tables.lookups import gain_of_filter, pays_to_filter
+
+
+@dataclass(frozen=True)
+class ExpectedFilter:
+    """The filter of a column that is not built yet: it knows the rows in memory, and errs as often as a real one.
+
+    `file`: the file of each row. `files`: the number of files."""
+
+    column: RankedColumn
+    file: Ints
+    files: int
+    false_positives: float
+
+    def may_hold(self, kind: str, values: Sequence[Value]) -> Bools:
+        if kind != self.column.type.kind:
+            return np.ones(self.files, bool)
+        seed = crc32(repr(sorted(map(repr, values))).encode())
+        may_hold = np.random.default_rng(seed).random(self.files) < self.false_positives * len(values)
+        codes = [code_of(self.column.values, value) for value in values]
+        places = [code // 2 for code in codes if code % 2 == 1]
+        may_hold[self.file[np.isin(self.column.places, places)]] = True
+        return may_hold
+
+
+def expected_filters(
+    passed: Mapping[Column, Sequence[int]], drawn: Sample, file: Ints, stats: Stats, max_bytes: float
+) -> dict[Column, ExpectedFilter]:
+    """Return the filters that `build_lookups` would build.
+
+    Args:
+        passed: see `files_let_pass`.
+        file: the file of each drawn row.
+        stats: those of the files.
+        max_bytes: all filters together have at most so many bytes.
+    """
+    filters = dict[Column, ExpectedFilter]()
+    if max_bytes < LEAST_BYTES:
+        return filters
+    ranked = {c: drawn.rows.ranks(c) for c, counts in passed.items() if pays_to_filter(counts)}
+    in_all = {c: distinct_in_table(drawn, c) for c in ranked}
+    distinct = {c: _distinct_in_files(column, in_all[c], file, stats.rows) for c, column in ranked.items()}
+    gains = {c: gain_of_filter(passed[c], distinct[c], round(in_all[c])) for c in ranked}
+    for column in sorted((c for c in ranked if gains[c] > 0), key=lambda c: (-gains[c], term_text(c))):
+        shape = best_shape(distinct[column], max_bytes)
+        if shape is not None:
+            errors = shape.false_positives(distinct[column])
+            filters[column] = ExpectedFilter(ranked[column], file, len(stats), errors)
+            max_bytes -= shape.stored_bytes(distinct[column])
+    return filters
+
+
+def _distinct_in_files(column: RankedColumn, in_all: float, file: Ints, rows: Ints) -> Ints:
+    """Return about how many values each file has; `in_all`: the values of the table."""
+    has_value = column.places >= 0
+    pairs = np.unique(np.stack([file[has_value], column.places[has_value]]), axis=1)
+    in_memory = np.bincount(pairs[0], minlength=len(rows))
+    scaled = np.round(in_memory * (in_all / max(1, len(column.values)))).astype(np.int64)
+    return np.minimum(scaled, rows)
