@@ -124,10 +124,7 @@ def advise(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell what each learner would make of SOURCE for WORKLOAD, and whether a rewrite pays. Nothing is rewritten.
-
-    A plan that --save wrote is refused by apply once SOURCE has changed.
-    """
+    """Tell what each learner would make of SOURCE for WORKLOAD, and whether a rewrite pays. Nothing is rewritten."""
     queries = None if is_log(workload) else hedgerow.Workload.from_file(workload)
     learners, options, output = flags.learner or None, flags.options(), Output(as_json)
     if each:

@@ -84,6 +84,7 @@ def test_queries_that_need_fewer_files_than_their_where(p: Predicate, wanted: An
     scan = Scan("t", p, wanted=wanted)
     (found,) = score_layout(TREE, SAMPLE, [Query("q", (scan,))], "t", [y]).queries
     assert (found.rows_read, found.means) == (pytest.approx(rows), means)
+    assert found.selectivity is not None and found.selectivity <= rows  # no layout reads less
 
 
 def test_a_sample_stands_for_all_rows() -> None:

@@ -20,6 +20,7 @@ from hedgerow.core.workload.columns_read import read_columns
 from hedgerow.core.workload.queries import Query
 from hedgerow.core.workload.score import Means, QueryScore, Score
 from hedgerow.core.workload.wanted_files import files_for, means_of
+from hedgerow.core.workload.wanted_rows import Aggregates, AnyRows, Top, WantedRows
 
 
 def score_layout(
@@ -42,7 +43,7 @@ def score_index(
     chances: Callable[[Predicate], Floats] | None = None,
     summed: Sequence[Column] | None = (),
 ) -> Score:
-    """Score the blocks that the queries open; the sample provides column widths and the share of rows that match.
+    """Score the blocks that the queries open; the sample provides column widths and the share of rows that they need.
 
     Args:
         chances: returns the probability that the condition of a query opens each block; by default the index decides.
@@ -66,8 +67,20 @@ def score_index(
         read = float(opened @ rows / max(1, rows[home].sum()))
         width = _width(sample, query.columns(table), p)
         blocks = float(opened.sum() / max(1, (rows > 0).sum()))
-        scores.append(QueryScore(query.id, read, blocks, read * width, sample.selectivity(p), means=means))
+        needed_share = _needed_share(sample, p, wanted)
+        scores.append(QueryScore(query.id, read, blocks, read * width, needed_share, means=means))
     return Score.mean(scores, [q.weight for q in queries], int((rows > 0).sum()))
+
+
+def _needed_share(sample: Sample, p: Predicate, wanted: WantedRows | None) -> float | None:
+    """Return the share of the table's rows that a query has to read in any layout; None if only Spark can tell."""
+    matching = sample.selectivity(p)
+    match wanted:
+        case Top() | AnyRows() if matching is not None:
+            return min(matching, wanted.rows / max(1, sample.table_rows))
+        case Aggregates():
+            return 0.0
+    return matching
 
 
 def _width(sample: Sample, reads: tuple[str, ...] | None, p: Predicate) -> float:

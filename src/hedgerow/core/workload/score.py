@@ -19,8 +19,9 @@ Means: TypeAlias = Literal["where", "look-up", "top-k", "limit", "aggregates"]  
 
 @dataclass(frozen=True, slots=True)
 class QueryScore:
-    """Fractions of the table that a query reads; `selectivity` is None if only Spark could evaluate the predicate.
+    """Fractions of the table that a query reads.
 
+    `selectivity`: the rows that it has to read in any layout; None if only Spark could evaluate the predicate.
     `bytes_left`: the bytes that remain after Parquet has skipped inside the files; None if unknown. `means`: how the
     files are chosen.
     """

@@ -1,0 +1,64 @@
+"""A simulated filter opens every file that holds a value, and few others; a column without use for it gets none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from hedgerow.core.learning.sample import Sample
+from hedgerow.core.predicates.nodes import Compare, col, lit
+from hedgerow.core.pruning.evaluator import may_match
+from hedgerow.pipeline.simulate_lookups import ExpectedFilter, expected_filters
+from hedgerow.tables.lookups import files_let_pass
+
+ROWS, FILES = 4_000, 20
+FILE = np.arange(ROWS) % FILES
+TABLE = pa.table(
+    {
+        "id": [f"{n * 7919 % ROWS:05d}" for n in range(ROWS)],  # in every file from the first to the last
+        "user": [n % 10 for n in range(ROWS)],  # each is in two files, but the sets of values say so
+        "place": [n % FILES for n in range(ROWS)],
+        "kind": [n % 3 for n in range(ROWS)],  # each is in every file
+    }
+)
+SAMPLE = Sample.of_table(TABLE)
+ASKED = [
+    *(Compare(col("id"), "=", lit(f"{n:05d}")) for n in range(1000, 1010)),
+    *(Compare(col(name), "=", lit(n)) for name in ("user", "place", "kind") for n in range(3)),
+]
+
+
+def filters(max_bytes: float) -> dict[str, ExpectedFilter]:
+    stats = SAMPLE.rows.stats(FILE, FILES)
+    passed = files_let_pass(ASKED, stats, SAMPLE.schema)
+    return {c.path[0]: f for c, f in expected_filters(passed, SAMPLE, FILE, stats, max_bytes).items()}
+
+
+def test_only_columns_that_gain_get_a_filter() -> None:
+    assert filters(1e6).keys() == {"id"}
+    assert not filters(4095)
+    assert not filters(5000)  # too few bytes for so many values
+
+
+def test_a_filter_opens_the_file_with_the_value_and_few_others() -> None:
+    (found,) = filters(8000).values()
+    assert 0 < found.false_positives < 0.3
+    opened = []
+    for n in range(0, ROWS, 7):
+        value = TABLE["id"][n].as_py()
+        may_hold = found.may_hold("string", [value])
+        assert may_hold[FILE[n]]
+        assert may_hold.tolist() == found.may_hold("string", [value]).tolist()
+        opened.append(int(may_hold.sum()) - 1)
+    expected = found.false_positives * (FILES - 1)
+    assert abs(np.mean(opened) - expected) < 0.2 * expected + 0.05
+    assert found.may_hold("int", [5]).all()  # of another kind
+
+
+def test_the_index_skips_by_it() -> None:
+    stats = SAMPLE.rows.stats(FILE, FILES)
+    p = Compare(col("id"), "=", lit(TABLE["id"][33].as_py()))
+    assert may_match(p, stats).sum() > FILES / 2
+    found = filters(1e6)["id"]
+    skipped = may_match(p, type(stats)(stats.rows, stats.terms, {}, {"id": found}))
+    assert skipped[FILE[33]] and skipped.sum() <= 2
