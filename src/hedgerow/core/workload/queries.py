@@ -6,7 +6,6 @@ A row on which the predicate is not TRUE cannot change the query's result.
 from __future__ import annotations
 
 import json
-import random
 import re
 from bisect import bisect_left
 from collections import Counter
@@ -30,11 +29,11 @@ from hedgerow.core.predicates.nodes import (
     disjunction,
 )
 from hedgerow.core.predicates.normal_form import normalise
-from hedgerow.core.predicates.predicate_json import decode_predicate, encode
+from hedgerow.core.predicates.predicate_json import decode, encode
 from hedgerow.core.predicates.schema import Schema, Session, as_schema
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.text_file import write_text
-from hedgerow.core.workload.wanted_rows import WantedRows, bind_wanted, wanted_of_json, wanted_to_json
+from hedgerow.core.workload.wanted_rows import Aggregates, AnyRows, Top, WantedRows, bind_wanted
 
 _STRING = re.compile(r"'(?:[^'\\]|\\.)*'")
 
@@ -65,11 +64,10 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One statement; `template` is equal for statements that differ only in literals, empty if unknown."""
+    """One statement, with its scans; `weight`: how often it counts."""
 
     id: str
     scans: tuple[Scan, ...]
-    template: str = ""
     weight: float = 1.0
     text: str = ""
     dialect: str = "spark"
@@ -209,13 +207,6 @@ class Workload:
                 skipped.append(f"query {q.id} is left out: {error}")
         return replace(self, queries=tuple(bound), skipped=tuple(skipped))
 
-    def split(self: W, fraction: float, seed: int = 0) -> tuple[W, W]:
-        """Return two workloads, the first with a random `fraction` of the queries; both keep the queries' order."""
-        in_first = set(random.Random(seed).sample(range(len(self)), round(fraction * len(self))))
-        first = tuple(q for i, q in enumerate(self.queries) if i in in_first)
-        second = tuple(q for i, q in enumerate(self.queries) if i not in in_first)
-        return replace(self, queries=first), replace(self, queries=second)
-
     def sampled(self: W, limit: int) -> W:
         """Return at most `limit` queries, in their order; each kind keeps about its share of the weight.
 
@@ -239,23 +230,12 @@ class Workload:
             drawn |= {light[i]: n * step for i, n in times.items()}
         return replace(self, queries=tuple(replace(self.queries[i], weight=drawn[i]) for i in sorted(drawn)))
 
-    def merged(self: W) -> W:
-        """Combine queries that need the same rows and columns into one with the sum of their weights."""
-        merged: dict[Any, Query] = {}
-        for q in self:
-            key = tuple(
-                (s.table, predicate_text(normalise(s.predicate)), s.columns, s.joins, s.wanted, s.sums) for s in q.scans
-            )
-            old = merged.get(key)
-            merged[key] = replace(old, weight=old.weight + q.weight) if old else q
-        return replace(self, queries=tuple(merged.values()))
-
     def to_jsonl(self) -> str:
-        return "".join(json.dumps(_query_out(q)) + "\n" for q in self)
+        return "".join(json.dumps(encode(q)) + "\n" for q in self)
 
     @classmethod
     def from_jsonl(cls: type[W], lines: str) -> W:
-        return cls(tuple(_query_in(n, line) for n, line in enumerate(lines.split("\n"), 1) if line.strip()))
+        return cls(tuple(_query_of_json(n, line) for n, line in enumerate(lines.split("\n"), 1) if line.strip()))
 
     def save(self, path: str | Path) -> None:
         write_text(path, self.to_jsonl(), "the queries")
@@ -315,50 +295,11 @@ def _renamed(query: Query, old: Collection[str], new: str) -> Query:
     return replace(query, scans=tuple(scans))
 
 
-def _query_out(q: Query) -> dict[str, Any]:
-    scans = [
-        {
-            "table": s.table,
-            "predicate": encode(s.predicate),
-            "columns": s.columns,
-            "joins": [{"columns": j.columns, "other": j.other, "other_columns": j.other_columns} for j in s.joins],
-            "wanted": wanted_to_json(s.wanted),
-            "sums": s.sums,
-        }
-        for s in q.scans
-    ]
-    return {
-        "id": q.id,
-        "template": q.template,
-        "weight": q.weight,
-        "text": q.text,
-        "dialect": q.dialect,
-        "scans": scans,
-    }
-
-
-def _query_in(number: int, line: str) -> Query:
+def _query_of_json(number: int, line: str) -> Query:
     try:
-        value = json.loads(line)
-        scans = tuple(
-            Scan(
-                s["table"],
-                decode_predicate(s["predicate"]),
-                None if s["columns"] is None else tuple(s["columns"]),
-                tuple(Join(tuple(j["columns"]), j["other"], tuple(j["other_columns"])) for j in s["joins"]),
-                wanted_of_json(s["wanted"]),
-                tuple(s["sums"]),
-            )
-            for s in value["scans"]
-        )
-        weight = float(value.get("weight", 1.0))
-        return Query(
-            str(value["id"]),
-            scans,
-            value.get("template", ""),
-            weight,
-            value.get("text", ""),
-            value.get("dialect", "spark"),
-        )
-    except (ValueError, KeyError, TypeError) as error:
+        query = decode(json.loads(line), (Query, Scan, Join, Top, AnyRows, Aggregates))
+        if not isinstance(query, Query) or not all(isinstance(scan.predicate, Predicate) for scan in query.scans):
+            raise ValueError("it has other members than a query")
+        return query
+    except (ValueError, AttributeError, TypeError, FormatError) as error:
         raise FormatError(f"line {number} of the workload is not a query: {error}") from error

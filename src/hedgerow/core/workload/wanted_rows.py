@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 from hedgerow.core.errors import SchemaError
 from hedgerow.core.predicates.binding import bind, bind_column
 from hedgerow.core.predicates.nodes import Column, IsNull, Term
-from hedgerow.core.predicates.predicate_json import decode, encode
 from hedgerow.core.predicates.schema import Schema
 
 Function: TypeAlias = Literal["count", "sum", "min", "max", "avg"]
@@ -60,41 +58,3 @@ def bind_wanted(wanted: WantedRows | None, schema: Schema) -> WantedRows | None:
 def _bound_term(term: Term, schema: Schema) -> Term:
     bound = bind(IsNull(term), schema)
     return bound.term if isinstance(bound, IsNull) else term
-
-
-def wanted_to_json(wanted: WantedRows | None) -> dict[str, Any] | None:
-    """
-    >>> wanted_to_json(AnyRows(5))
-    {'limit': 5}
-    """
-    match wanted:
-        case Top(column, descending, rows, nulls_first):
-            order = {"column": column.path, "descending": descending, "nulls_first": nulls_first}
-            return {"limit": rows, "order": order}
-        case AnyRows(rows):
-            return {"limit": rows}
-        case Aggregates(values, groups):
-            listed = [{"function": name, "column": of and of.path} for name, of in values]
-            return {"values": listed, "groups": list(map(encode, groups))}
-    return None
-
-
-def wanted_of_json(value: Mapping[str, Any] | None) -> WantedRows | None:
-    """Return what `wanted_to_json` wrote."""
-    if value is None:
-        return None
-    if "limit" not in value:
-        values = tuple((_function(v["function"]), v["column"] and Column(tuple(v["column"]))) for v in value["values"])
-        return Aggregates(values, tuple(map(decode, value["groups"])))
-    order = value.get("order")
-    if order is None:
-        return AnyRows(int(value["limit"]))
-    column = Column(tuple(order["column"]))
-    return Top(column, bool(order["descending"]), int(value["limit"]), bool(order["nulls_first"]))
-
-
-def _function(name: Any) -> Function:
-    if name not in get_args(Function):
-        raise ValueError(f"{name!r} is no function")
-    function: Function = name
-    return function
