@@ -20,7 +20,7 @@ from hedgerow.core.layouts.base import BlockIds, Let, Write, in_brackets
 from hedgerow.core.predicates.nodes import Predicate, Term
 from hedgerow.core.predicates.predicate_json import decode_predicate, encode
 from hedgerow.core.predicates.sql_text import feature_text, term_text
-from hedgerow.core.predicates.step_functions import Break, Steps, Stepwise, and3, combine, stepwise
+from hedgerow.core.predicates.step_functions import Break, Steps, Stepwise, and3, combine, stepwise, true_points
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.predicates.values import NAN
 from hedgerow.core.pruning.block_stats import T_BIT, UNBOUNDED, UNKNOWN_NULLS, Bound, TermStats
@@ -157,7 +157,8 @@ def _promise(term: Term, kind: str, allowed: Sequence[Allowed]) -> TermStats:
     nulls = [UNKNOWN_NULLS if s.on_null is True else 0 for s in steps]
     nan = [kind == "float" and s.at(NAN) is True for s in steps]
     type_ = Type(_TYPE_OF_KIND.get(kind, kind))
-    return TermStats.build(type_, bounds, nulls, nan, [_points(s) for s in steps])
+    points = [true_points(s) for s in steps]
+    return TermStats.build(type_, bounds, nulls, nan, [p and [v for v in p if v is not NAN] for p in points])
 
 
 def _hull(s: Steps) -> tuple[Bound, Bound] | None:
@@ -175,16 +176,3 @@ def _end(breaks: tuple[Break, ...], i: int, inward: int) -> Bound:
     # A break just below v, seen from above, includes v; seen from below it ends in the gap under v.
     includes = (side == 0) == (inward == 1)
     return Bound(value, 0 if includes else inward)
-
-
-def _points(s: Steps) -> list[Any] | None:
-    """Return the values that are let through, if they are single values and no ranges; else None."""
-    points = []
-    for i, outcome in enumerate(s.outcomes):
-        if outcome is not True:
-            continue
-        if not 0 < i < len(s.breaks) or s.breaks[i - 1][0] != s.breaks[i][0] or s.breaks[i - 1][1] != 0:
-            return None
-        if s.breaks[i][0] is not NAN:
-            points.append(s.breaks[i][0])
-    return points
