@@ -16,10 +16,10 @@ def any_rows(matched: MatchedFiles, k: int) -> Bools | None:
     (array([False,  True,  True]), None)
     """
     sizes = np.sort(matched.guaranteed)[::-1]
-    held = np.cumsum(sizes)
-    if k <= 0 or not len(held) or held[-1] < k:
+    rows = np.cumsum(sizes)
+    if k <= 0 or not len(rows) or rows[-1] < k:
         return None
-    files = int(np.searchsorted(held, k)) + 1
+    files = int(np.searchsorted(rows, k)) + 1
     smallest = sizes[files - 1]
     chosen: Bools = matched.guaranteed > smallest
     alike = np.flatnonzero(matched.guaranteed == smallest)

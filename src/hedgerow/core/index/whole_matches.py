@@ -47,8 +47,8 @@ class TypedTerm:
         if not parts:
             return None
         name = term_text(self.term)
-        known = [{name: s.terms[name]} if name in s.terms else {} for s in parts]
-        return self.of(concat([Stats(s.rows, terms, {}) for s, terms in zip(parts, known, strict=True)]))
+        terms_of_parts = [{name: s.terms[name]} if name in s.terms else {} for s in parts]
+        return self.of(concat([Stats(s.rows, terms, {}) for s, terms in zip(parts, terms_of_parts, strict=True)]))
 
 
 @dataclass(frozen=True)
