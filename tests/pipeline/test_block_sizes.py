@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import SparkSession
 
-from hedgerow.core.layouts.layout_json import layout_to_dict
+from hedgerow.core.layouts.layout_json import layout_to_json
 from hedgerow.core.learning.block_counter import RowCounter
 from hedgerow.core.learning.seconds import Speed
 from hedgerow.pipeline import block_sizes, learn_options
@@ -96,5 +96,5 @@ def test_a_problem_with_other_blocks_is_as_if_posed_so(posed: TableProblem, lear
     alone = TableProblem.of(posed.source, posed.queries, options, in_memory=in_memory)
     assert posed.problem.trial is not None
     made, same = (p.learned(NamedLearner(learner)) for p in (posed.with_block_rows(rows), alone))
-    assert layout_to_dict(made.layout) == layout_to_dict(same.layout)
+    assert layout_to_json(made.layout) == layout_to_json(same.layout)
     assert (made.sort_by, made.provenance) == (same.sort_by, same.provenance)

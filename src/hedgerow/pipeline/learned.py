@@ -11,7 +11,7 @@ from typing import Any
 from hedgerow.core.errors import FormatError, HedgerowError
 from hedgerow.core.html import html_table
 from hedgerow.core.layouts.base import Layout
-from hedgerow.core.layouts.layout_json import layout_from_dict, layout_to_dict
+from hedgerow.core.layouts.layout_json import decode_layout
 from hedgerow.core.learning.seconds import Estimate
 from hedgerow.core.predicates.nodes import Column, Predicate
 from hedgerow.core.predicates.predicate_json import decode_predicate, encode
@@ -71,7 +71,7 @@ class Learned:
                 "table": self.table,
                 "provenance": dict(self.provenance),
                 "warnings": self.warnings,
-                "layout": layout_to_dict(self.layout),
+                "layout": encode(self.layout),
                 "predicates": [encode(p) for p in self.predicates],
                 "noted": [encode(p) for p in self.noted],
                 "sort_by": self.sort_by,
@@ -90,7 +90,7 @@ class Learned:
             if not isinstance(saved.get("sort_by"), str | None):
                 raise TypeError("sort_by")
             return Learned(
-                layout_from_dict(saved["layout"]),
+                decode_layout(saved["layout"]),
                 saved["table"],
                 tuple(map(decode_predicate, saved["predicates"])),
                 saved["provenance"],

@@ -100,7 +100,7 @@ def test_no_damage_goes_unnoticed(data: bytes) -> None:
 
 @pytest.mark.parametrize("value", [None, 5, "x", [], {}, {"node": "Nothing"}, {"node": "Compare"}, {"literal": "int"}])
 def test_what_is_no_predicate_is_refused(value: object) -> None:
-    with pytest.raises(FormatError, match="not a predicate"):
+    with pytest.raises(FormatError, match="not what Hedgerow wrote"):
         decode(value)
 
 

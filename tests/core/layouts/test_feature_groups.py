@@ -69,13 +69,12 @@ def test_no_features_is_one_block() -> None:
         ("not json", "this is not a layout, because it is not valid JSON"),
         ("[1]", "not a Hedgerow layout"),
         ('{"kind": "tree"}', "not a Hedgerow layout"),
-        ('{"hedgerow_layout": 2, "kind": "tree"}', r"newer Hedgerow \(format 2\)"),
-        (
-            '{"hedgerow_layout": 1, "kind": "quilt"}',
-            "no layout of the kind 'quilt'; the kinds are curve, group, overlap, tree",
-        ),
-        ('{"hedgerow_layout": 1, "kind": "tree", "cuts": [5], "nodes": []}', "not a predicate"),
-        ('{"hedgerow_layout": 1, "kind": "tree", "cuts": []}', "this tree layout is damaged"),
+        ('{"hedgerow_layout": 2, "node": "TreeLayout"}', r"another Hedgerow \(format 2\)"),
+        ('{"hedgerow_layout": 1, "node": "QuiltLayout"}', "not what Hedgerow wrote"),
+        ('{"hedgerow_layout": 1, "node": "Column", "path": ["x"]}', "not a layout"),
+        ('{"hedgerow_layout": 1, "node": "TreeLayout", "cuts": [5], "nodes": []}', "not a layout"),
+        ('{"hedgerow_layout": 1, "node": "TreeLayout", "cuts": [], "nodes": [["0", "0", "0"]]}', "is damaged"),
+        ('{"hedgerow_layout": 1, "node": "TreeLayout", "cuts": []}', "not what Hedgerow wrote"),
     ],
 )
 def test_what_is_no_layout_is_refused(value: str, sentence: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import ClassVar, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -39,5 +39,3 @@ class Layout(Protocol):
 
         `write` returns the SQL text of a feature; `let` names an expression that is used often and returns its name.
         """
-
-    def to_dict(self) -> dict[str, Any]: ...

@@ -18,7 +18,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,8 +26,7 @@ import numpy.typing as npt
 from hedgerow.core.arrays import Ints
 from hedgerow.core.layouts.base import BlockIds, Let, Write, in_brackets
 from hedgerow.core.layouts.feature_groups import GroupLayout
-from hedgerow.core.predicates.nodes import Feature, In, Literal, Term
-from hedgerow.core.predicates.predicate_json import decode, encode
+from hedgerow.core.predicates.nodes import Feature, Literal, Term
 from hedgerow.core.predicates.sql_text import feature_text, literal_text, term_text
 from hedgerow.core.predicates.types import BINARY, BOOLEAN, DECIMAL, FLOAT, STRING
 from hedgerow.core.predicates.values import Value
@@ -177,31 +176,6 @@ class CurveLayout:
         ranks = [np.arange(len(a.edges) + 1 if i == k else 1, dtype=np.uint64) for k, a in enumerate(axes)]
         ranks = [r if i == k else np.zeros(len(ranks[i]), np.uint64) for k, r in enumerate(ranks)]
         return [f"{key}L" for key in keys_of(ranks, [a.bits for a in axes], self.pattern, self.curve)]
-
-    def to_dict(self) -> dict[str, Any]:
-        axes = [_axis_to_dict(axis) for axis in self.axes]
-        return {"axes": axes, "pattern": self.pattern, "bounds": self.bounds, "curve": self.curve}
-
-    @classmethod
-    def from_dict(cls, value: dict[str, Any]) -> CurveLayout:
-        return cls(
-            tuple(map(_axis_from_dict, value["axes"])), tuple(value["pattern"]), tuple(value["bounds"]), value["curve"]
-        )
-
-
-def _axis_to_dict(axis: Axis | BlockAxis) -> dict[str, Any]:
-    if isinstance(axis, BlockAxis):
-        return {"layout": {"kind": GroupLayout.kind, **axis.layout.to_dict()}}
-    return encode(In(axis.term, tuple(Literal(axis.kind, e) for e in axis.edges))) | {"kind": axis.kind}
-
-
-def _axis_from_dict(value: dict[str, Any]) -> Axis | BlockAxis:
-    if "layout" in value:
-        if value["layout"]["kind"] != GroupLayout.kind:
-            raise ValueError(f"an axis of blocks has the kind {value['layout']['kind']!r}, not {GroupLayout.kind!r}")
-        return BlockAxis(GroupLayout.from_dict(value["layout"]))
-    in_list = decode({k: v for k, v in value.items() if k != "kind"})
-    return Axis(in_list.term, value["kind"], tuple(x.value for x in in_list.literals))
 
 
 def _binary_search(reached: Sequence[str], results: Sequence[str]) -> str:

@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from hedgerow.core.arrays import Bools
 from hedgerow.core.layouts.base import BlockIds, Let, Write, in_brackets
 from hedgerow.core.predicates.nodes import Predicate
-from hedgerow.core.predicates.predicate_json import decode_predicate, encode
 from hedgerow.core.predicates.sql_text import feature_text
 from hedgerow.core.pruning.block_stats import T_BIT
 from hedgerow.core.pruning.row_batch import Rows
@@ -65,14 +64,6 @@ class GroupLayout:
 
     def assign_sql(self, write: Write = feature_text, let: Let = in_brackets) -> str | None:
         return None
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"predicates": [encode(p) for p in self.predicates], "block_of": dict(self.block_of)}
-
-    @classmethod
-    def from_dict(cls, value: dict[str, Any]) -> GroupLayout:
-        block_of = {str(k): int(v) for k, v in value["block_of"].items()}
-        return cls(tuple(decode_predicate(p) for p in value["predicates"]), block_of)
 
 
 def text_of(vector: Bools) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -91,11 +91,3 @@ class OverlapLayout:
         cell, place = parts.astype(np.int64)  # a place >= 0 is a home block, ~b is the file of copies of block b
         file = np.where(place >= 0, place, self.blocks + ~place)
         return BlockIndex(regroup(stats, file, 2 * self.blocks), CellIndex(stats, CellParts(cell, place, file)))
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"tree": self.tree.to_dict(), "home": list(self.home), "copies": [list(c) for c in self.copies]}
-
-    @classmethod
-    def from_dict(cls, value: dict[str, Any]) -> OverlapLayout:
-        copies = tuple(tuple(int(b) for b in blocks) for blocks in value["copies"])
-        return cls(TreeLayout.from_dict(value["tree"]), tuple(int(b) for b in value["home"]), copies)

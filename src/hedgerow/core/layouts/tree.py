@@ -12,13 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from hedgerow.core.layouts.base import BlockIds, Let, Write, in_brackets
 from hedgerow.core.predicates.nodes import Predicate, Term
-from hedgerow.core.predicates.predicate_json import decode_predicate, encode
 from hedgerow.core.predicates.sql_text import feature_text, term_text
 from hedgerow.core.predicates.step_functions import Break, Steps, Stepwise, and3, combine, stepwise, true_points
 from hedgerow.core.predicates.types import Type
@@ -120,14 +119,6 @@ class TreeLayout:
                 continue
             cut, left, right = self.nodes[node]
             todo += [(right, (*path, (cut, False))), (left, (*path, (cut, True)))]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"cuts": [encode(c) for c in self.cuts], "nodes": [list(n) for n in self.nodes]}
-
-    @classmethod
-    def from_dict(cls, value: dict[str, Any]) -> TreeLayout:
-        nodes = tuple((int(c), int(a), int(b)) for c, a, b in value["nodes"])
-        return cls(tuple(decode_predicate(c) for c in value["cuts"]), nodes)
 
 
 def allowed_by(cuts: Sequence[Predicate], path: Iterable[tuple[int, bool]]) -> Allowed:

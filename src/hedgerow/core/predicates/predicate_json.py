@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import reprlib
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from decimal import Decimal
@@ -9,7 +11,6 @@ from typing import Any
 
 from hedgerow.core.errors import FormatError
 from hedgerow.core.predicates import nodes
-from hedgerow.core.predicates import types as kinds
 from hedgerow.core.predicates.nodes import Literal, Predicate
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.predicates.values import NAN, canonical
@@ -34,17 +35,16 @@ def decode(value: object, others: Iterable[type[Any]] = ()) -> Any:
     classes = {node.__name__: node for node in (*_NODES, *others)}
     try:
         node = _from_json(value, classes)
-    except (KeyError, TypeError, ValueError, ArithmeticError) as error:
-        raise FormatError(f"this is not a predicate that Hedgerow wrote: {value!r}") from error
-    if type(node).__name__ not in classes:
-        raise FormatError(f"this is not a predicate that Hedgerow wrote: {value!r}")
+        classes[type(node).__name__]  # a KeyError for a number or a text
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:
+        raise FormatError(f"this is not what Hedgerow wrote: {reprlib.repr(value)}") from error
     return node
 
 
 def decode_predicate(value: object) -> Predicate:
     node = decode(value)
     if not isinstance(node, Predicate):
-        raise FormatError(f"this is a term, not a predicate: {value!r}")
+        raise FormatError(f"this is a term, not a predicate: {reprlib.repr(value)}")
     return node
 
 
@@ -53,21 +53,18 @@ def _to_json(value: Any) -> Any:
         case tuple():
             return [_to_json(v) for v in value]
         case Literal(kind, v):
-            return {"literal": kind, "value": _literal_to_json(kind, v)}
+            return {"literal": kind, "value": _to_json(v)}
         case Type():
             return {"type": str(value)}
+        case Decimal():
+            return {"decimal": str(value)}
+        case bytes():
+            return {"binary": value.hex()}
+        case float() if math.isinf(value):
+            return {"float": str(value)}
+    if value is NAN:
+        return {"float": "nan"}
     return encode(value) if is_dataclass(value) else value
-
-
-def _literal_to_json(kind: str, value: Any) -> Any:
-    match kind:
-        case kinds.DECIMAL:
-            return str(value)
-        case kinds.FLOAT:
-            return "NaN" if value is NAN else value.hex()
-        case kinds.BINARY:
-            return value.hex()
-    return value
 
 
 def _from_json(value: Any, classes: Mapping[str, type[Any]]) -> Any:
@@ -75,20 +72,15 @@ def _from_json(value: Any, classes: Mapping[str, type[Any]]) -> Any:
         case list():
             return tuple(_from_json(v, classes) for v in value)
         case {"literal": str() as kind, "value": v}:
-            return Literal(kind, canonical(kind, _literal_from_json(kind, v)))
+            return Literal(kind, canonical(kind, _from_json(v, classes)))
         case {"type": str() as name}:
             return Type.parse(name)
+        case {"decimal": str() as digits}:
+            return Decimal(digits)
+        case {"binary": str() as digits}:
+            return bytes.fromhex(digits)
+        case {"float": str() as name}:
+            return NAN if name == "nan" else float(name)
         case {"node": str() as name}:
             return classes[name](**{str(key): _from_json(v, classes) for key, v in value.items() if key != "node"})
-    return value
-
-
-def _literal_from_json(kind: str, value: Any) -> Any:
-    match kind:
-        case kinds.DECIMAL:
-            return Decimal(value)
-        case kinds.FLOAT:
-            return NAN if value == "NaN" else float.fromhex(value)
-        case kinds.BINARY:
-            return bytes.fromhex(value)
     return value
