@@ -25,11 +25,7 @@ class Amounts:
 
 QUICK = Amounts(draws=3, cuts=2000, rows=50)
 NORMAL = Amounts(draws=10, cuts=2000, rows=100)
-_AMOUNTS: dict[str, Amounts] = {
-    "quick": QUICK,
-    "normal": NORMAL,
-    "thorough": Amounts(draws=20, cuts=4000, rows=200),
-}
+_AMOUNTS: dict[str, Amounts] = {"quick": QUICK, "normal": NORMAL, "thorough": Amounts(draws=20, cuts=4000, rows=200)}
 
 
 def amounts_of(effort: Effort) -> Amounts:

@@ -40,11 +40,7 @@ Move = Callable[[Column], Column]
 
 
 def with_joined(
-    query: Query,
-    table: str,
-    keys: Sequence[Reference],
-    steps: int = MAX_STEPS,
-    known: Collection[str] | None = None,
+    query: Query, table: str, keys: Sequence[Reference], steps: int = MAX_STEPS, known: Collection[str] | None = None
 ) -> tuple[Query, dict[str, Joined]]:
     """Return the query with the scans of this table only, and the joined rows that it needs, by column name.
 

@@ -26,8 +26,7 @@ from hedgerow.sql.predicates import predicate_from_sql
 
 # Words, names, integers, strings and signs: sqlglot reads texts of these as Spark does, in every session.
 _TOKENS = re.compile(
-    r"(?:[A-Za-z_]\w*(?!\w)|`[A-Za-z_]\w*`|-?\d{1,18}(?![\w.])|'[^'\\${}\n]*'(?!')|[<>=!,() \t\n])*",
-    re.ASCII,
+    r"(?:[A-Za-z_]\w*(?!\w)|`[A-Za-z_]\w*`|-?\d{1,18}(?![\w.])|'[^'\\${}\n]*'(?!')|[<>=!,() \t\n])*", re.ASCII
 )
 _KINDS = (kinds.INT, kinds.STRING, kinds.DATE)
 _QUERY = re.compile(

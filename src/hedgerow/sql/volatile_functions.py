@@ -11,10 +11,7 @@ from sqlglot.errors import SqlglotError
 
 _PARAMETERS = (exp.Placeholder, exp.Parameter, exp.SessionParameter)
 # A condition with one of these has a value that depends on more than the row, or changes over time.
-_UNSAFE = (
-    *(exp.Query, exp.AggFunc, exp.Window, exp.UDTF, exp.Explode, exp.Star, exp.Lambda),
-    *_PARAMETERS,
-)
+_UNSAFE = (*(exp.Query, exp.AggFunc, exp.Window, exp.UDTF, exp.Explode, exp.Star, exp.Lambda), *_PARAMETERS)
 _UNSAFE_NAMES = frozenset(
     """
     rand random randn uuid now current_date current_time curdate current_timestamp localtimestamp current_timezone

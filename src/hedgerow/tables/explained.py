@@ -67,13 +67,7 @@ class Explained:
 
 
 def explained(
-    index: BlockIndex,
-    p: Predicate,
-    names: Sequence[str],
-    rows: Ints,
-    opened: Bools,
-    exists: Bools,
-    otherwise: str,
+    index: BlockIndex, p: Predicate, names: Sequence[str], rows: Ints, opened: Bools, exists: Bools, otherwise: str
 ) -> list[Group]:
     """Return the groups of the files that exist. Entry i of the index is the file `names[i]`.
 

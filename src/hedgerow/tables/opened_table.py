@@ -11,17 +11,7 @@ import numpy as np
 from hedgerow.core.arrays import Bools
 from hedgerow.core.index.values_in import values_in
 from hedgerow.core.layouts.overlap import OverlapLayout
-from hedgerow.core.predicates.nodes import (
-    TRUE,
-    And,
-    Column,
-    Compare,
-    Feature,
-    Predicate,
-    conjunction,
-    disjunction,
-    lit,
-)
+from hedgerow.core.predicates.nodes import TRUE, And, Column, Compare, Feature, Predicate, conjunction, disjunction, lit
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type

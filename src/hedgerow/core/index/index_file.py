@@ -28,13 +28,7 @@ DIGEST = b"hedgerow-digest"
 INDEX_FORMAT = 1
 _OF_WORDS = "words_"  # prefix of the parts that describe a term's words
 _SCHEMA = pa.schema(
-    [
-        ("view", pa.string()),
-        ("part", pa.string()),
-        ("name", pa.string()),
-        ("meta", pa.string()),
-        ("data", pa.binary()),
-    ]
+    [("view", pa.string()), ("part", pa.string()), ("name", pa.string()), ("meta", pa.string()), ("data", pa.binary())]
 )
 
 
@@ -56,13 +50,7 @@ def index_bytes(index: BlockIndex) -> bytes:
         parts.append(_Part("cells", "parts", "", {}, {key: pa.array(a) for key, a in arrays.items()}))
         parts += _parts("cells", index.cells.stats)
     rows = [
-        {
-            "view": p.view,
-            "part": p.part,
-            "name": p.name,
-            "meta": json.dumps(p.meta),
-            "data": _stream(p.arrays),
-        }
+        {"view": p.view, "part": p.part, "name": p.name, "meta": json.dumps(p.meta), "data": _stream(p.arrays)}
         for p in parts
     ]
     schema = _SCHEMA.with_metadata({MAGIC: str(INDEX_FORMAT), DIGEST: _digest(rows)})

@@ -73,10 +73,7 @@ class Sample:
 
     @staticmethod
     def of_table(
-        table: pa.Table,
-        rows: int | None = None,
-        seed: int = 0,
-        truths: Mapping[Predicate, Bits] | None = None,
+        table: pa.Table, rows: int | None = None, seed: int = 0, truths: Mapping[Predicate, Bits] | None = None
     ) -> Sample:
         """Draw `rows` random rows of an Arrow table (default: all), in its order; `truths` are per row of the table."""
         if not table.num_rows:

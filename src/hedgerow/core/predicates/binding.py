@@ -206,10 +206,7 @@ class _Binder:
                 if literal.kind in (kinds.INT, kinds.DECIMAL, kinds.FLOAT):
                     value = literal.value if literal.value is NAN else float(literal.value)
                     return _against_double(column, source, op, value)
-            case kinds.TIMESTAMP | kinds.TIMESTAMP_NTZ, kinds.DATE if literal.kind in (
-                kinds.DATE,
-                kinds.STRING,
-            ):
+            case kinds.TIMESTAMP | kinds.TIMESTAMP_NTZ, kinds.DATE if literal.kind in (kinds.DATE, kinds.STRING):
                 days = literal.value if literal.kind == kinds.DATE else _parse_date(literal.value)
                 if days is None:
                     return None

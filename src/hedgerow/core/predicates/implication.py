@@ -7,17 +7,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from hedgerow.core.predicates.nodes import (
-    FALSE,
-    FLIPPED_OP,
-    TRUE,
-    And,
-    CompareTerms,
-    IsNull,
-    Not,
-    Or,
-    Predicate,
-)
+from hedgerow.core.predicates.nodes import FALSE, FLIPPED_OP, TRUE, And, CompareTerms, IsNull, Not, Or, Predicate
 from hedgerow.core.predicates.normal_form import grouped
 from hedgerow.core.predicates.step_functions import Stepwise, and3, combined_stepwise, stepwise, true_within
 

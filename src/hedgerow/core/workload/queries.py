@@ -17,17 +17,7 @@ from typing import Any, TypeVar
 
 from hedgerow.core.errors import FormatError, SchemaError, WorkloadError
 from hedgerow.core.predicates.binding import bind
-from hedgerow.core.predicates.nodes import (
-    TRUE,
-    Compare,
-    In,
-    Like,
-    Opaque,
-    Predicate,
-    Prefix,
-    children,
-    disjunction,
-)
+from hedgerow.core.predicates.nodes import TRUE, Compare, In, Like, Opaque, Predicate, Prefix, children, disjunction
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.predicate_json import decode, encode
 from hedgerow.core.predicates.schema import Schema, Session, as_schema

@@ -62,11 +62,7 @@ class Score:
         return html_table(self._shown())
 
     def _shown(self) -> list[tuple[str, str]]:
-        shares = [
-            ("rows read", self.rows_read),
-            ("blocks read", self.blocks_read),
-            ("bytes read", self.bytes_read),
-        ]
+        shares = [("rows read", self.rows_read), ("blocks read", self.blocks_read), ("bytes read", self.bytes_read)]
         if self.selectivity is not None:
             shares.append(("selectivity (the bound)", self.selectivity))
         shown = [(name, f"{100 * value:8.2f} %") for name, value in shares]

@@ -174,11 +174,7 @@ def _in_order(keys: Sequence[str], stats: Stats, order: Sequence[str]) -> Stats:
 
 
 def _by_file(
-    frame: DataFrame,
-    key: Column,
-    items: Sequence[Feature],
-    files: Sequence[str],
-    known: Mapping[str, TermStats],
+    frame: DataFrame, key: Column, items: Sequence[Feature], files: Sequence[str], known: Mapping[str, TermStats]
 ) -> Stats:
     from pyspark.sql import functions as f
 
@@ -277,11 +273,7 @@ def _chunks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def _stats_of_chunk(
-    table: pa.Table,
-    block: BlockIds,
-    terms: Computed,
-    by_spark: Sequence[Predicate],
-    by_core: Sequence[Predicate],
+    table: pa.Table, block: BlockIds, terms: Computed, by_spark: Sequence[Predicate], by_core: Sequence[Predicate]
 ) -> tuple[list[int], Stats]:
     """Return the ids of the blocks of these rows, and the statistics of each block."""
     ids, entry = np.unique(block, return_inverse=True)

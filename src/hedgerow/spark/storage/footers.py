@@ -170,10 +170,7 @@ def _parse_footer(tail: bytes, wanted: _Wanted, read_parts: ReadParts) -> Footer
 
 
 def _values_in(
-    footer: pq.FileMetaData,
-    chunks: Mapping[str, list[pq.ColumnChunkMetaData]],
-    wanted: _Wanted,
-    read_parts: ReadParts,
+    footer: pq.FileMetaData, chunks: Mapping[str, list[pq.ColumnChunkMetaData]], wanted: _Wanted, read_parts: ReadParts
 ) -> dict[str, ColumnValues]:
     if (footer.metadata or {}).keys() & _REBASED:
         return {}

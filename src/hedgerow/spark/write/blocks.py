@@ -22,12 +22,7 @@ if TYPE_CHECKING:
 
 
 def write_blocks(
-    frame: DataFrame,
-    layout: Layout,
-    schema: Mapping[str, Type],
-    path: str,
-    how: Writing,
-    joins: Joins = NO_JOINS,
+    frame: DataFrame, layout: Layout, schema: Mapping[str, Type], path: str, how: Writing, joins: Joins = NO_JOINS
 ) -> Checksum:
     """Write a file `part-<block>-...` for each block that has rows; return the checksum of the rows that were read.
 
