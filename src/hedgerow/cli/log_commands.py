@@ -25,7 +25,7 @@ def log(
     since: Annotated[str | None, typer.Option(help="Only queries from this time on, such as 2026-11-01.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell what the logged queries of SOURCE filter on, and how much of what they scan they keep.
+    """Tell what the logged queries of SOURCE filter on, and how many of the scanned rows they keep.
 
     hedgerow.log writes the log in the session that runs the queries; import-log brings past ones into it.
     """
