@@ -23,7 +23,7 @@ from hedgerow.core.index.index_file import index_bytes, index_of_bytes
 from hedgerow.spark.start.session import configured
 from hedgerow.tables.entry import Entry
 from hedgerow.tables.managed import ManagedTable
-from hedgerow.tables.parquet.partial import new_partial
+from hedgerow.tables.parquet.runs import new_partial
 from hedgerow.tables.sealed import digest
 from tests.support.answers import answer, answers, ask, ask_all
 from tests.support.things_table import FILES, ROWS, by_id, write_things

@@ -27,7 +27,7 @@ from hedgerow.spark.write.copies import COPIES, COPY
 from hedgerow.tables.entry import Fields, struct_of
 from hedgerow.tables.formats import LacksCapability
 from hedgerow.tables.known_files import PARTITION, SIDE
-from hedgerow.tables.parquet.partial import partials
+from hedgerow.tables.parquet.runs import partials
 from hedgerow.tables.part import Part, parts_of
 from hedgerow.tables.state import TableState, newest_state, read_state
 

@@ -31,7 +31,7 @@ from hedgerow.tables.lookups import Lookup, build_lookups, files_let_pass
 from hedgerow.tables.parquet.claim import claimed
 from hedgerow.tables.parquet.exchange import exchange
 from hedgerow.tables.parquet.folder import ParquetFolder
-from hedgerow.tables.parquet.partial import delete_left_behind, new_partial
+from hedgerow.tables.parquet.runs import delete_left_behind, new_partial
 from hedgerow.tables.parquet.target import Contents, check_target
 from hedgerow.tables.part import write_layout, write_part
 from hedgerow.tables.rewrite_plan import Plan
