@@ -102,8 +102,8 @@ class Rewrite:
 
     def _options(self, options: Mapping[str, str]) -> Any:
         jvm, conf = self.snapshot.log.jvm, self.snapshot.log.spark._jsparkSession.sessionState().conf()
-        given = jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(dict(options))
-        return jvm.org.apache.spark.sql.delta.DeltaOptions(given, conf)
+        scala_options = jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(dict(options))
+        return jvm.org.apache.spark.sql.delta.DeltaOptions(scala_options, conf)
 
     @contextmanager
     def _committing(self) -> Iterator[None]:

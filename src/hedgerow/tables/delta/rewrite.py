@@ -78,11 +78,7 @@ def _rewrite(table: DeltaFiles, plan: Plan) -> None:
     transaction = begin_rewrite(snapshot)
     listed: Entry | None = None
     try:
-        with (
-            step(log.spark, "writing"),
-            _exact_writing(snapshot),
-            configured(log.spark, **settings_for(plan.layout)),
-        ):
+        with step(log.spark, "writing"), _exact_writing(snapshot), configured(log.spark, **settings_for(plan.layout)):
             frame = snapshot.with_row_ids(snapshot.frame(old, "Optimize"))
             with observed(frame, list(map(quote_name, snapshot.fields))) as (watched, checksums):
                 written = transaction.write(_in_files(watched, plan, snapshot), options_of(plan.writing))
@@ -107,16 +103,8 @@ def _rewrite(table: DeltaFiles, plan: Plan) -> None:
         if isinstance(error, spark_errors()):
             raise HedgerowError(f"{log.path} could not be rewritten, and is as it was: {first_line(error)}") from error
         raise
-    try:
+    with _committing(table, transaction, listed, f"the rewrite of {log.path}"):
         version = transaction.commit(written, old, {"hedgerow": added.id})
-    except Conflict:
-        _undo(table, transaction, listed)
-        raise
-    except spark_errors() as error:  # the commit may have succeeded, so no new file may be deleted
-        raise HedgerowError(
-            f"Delta failed while it committed the rewrite of {log.path}: {first_line(error)}; table.describe() shows "
-            "whether the rewrite is in place"
-        ) from error
     with _after_commit(f"{log.path} is rewritten, but its history lacks the version"):
         update_state(table.side, "delta", lambda state, _: _with_version(state, added.id, version))
 
@@ -158,6 +146,19 @@ def _undo(table: DeltaFiles, transaction: Rewrite, listed: Entry | None) -> None
     if listed is not None:
         with suppress(HedgerowError, *spark_errors()):
             update_state(table.side, "delta", lambda state, _: state.without_part(listed.id))
+
+
+@contextmanager
+def _committing(table: DeltaFiles, transaction: Rewrite, listed: Entry | None, change: str) -> Iterator[None]:
+    """Undo the transaction after a Conflict; after other errors it may be committed, so no new file is deleted."""
+    try:
+        yield
+    except Conflict:
+        _undo(table, transaction, listed)
+        raise
+    except spark_errors() as error:
+        look = "DESCRIBE HISTORY shows whether it is in place"
+        raise HedgerowError(f"Delta failed while it committed {change}: {first_line(error)}; {look}") from error
 
 
 @contextmanager
@@ -295,16 +296,8 @@ def _appended(table: DeltaFiles, part: Part, frame: DataFrame) -> tuple[int, Joi
         if isinstance(error, spark_errors()):
             raise HedgerowError(f"nothing could be appended to {log.path}: {first_line(error)}") from error
         raise
-    try:
+    with _committing(table, transaction, None, f"the append to {log.path}"):
         version = transaction.commit_new(written)
-    except Conflict:
-        _undo(table, transaction, None)
-        raise
-    except spark_errors() as error:  # the commit may have succeeded, so no new file may be deleted
-        raise HedgerowError(
-            f"Delta failed while it committed the append to {log.path}: {first_line(error)}; look whether the rows are "
-            "there"
-        ) from error
     if version is None:
         _undo(table, transaction, None)  # Spark writes a file even if there are no rows
         return None
@@ -336,8 +329,8 @@ def roll_back(table: DeltaFiles, state: TableState, parts: Sequence[Part]) -> No
     last, snapshot = rewrites[-1], log.snapshot()
     part = next((p for p in parts if p.id == last["part"]), None)
     sizes = {} if part is None else part.known.sizes_by_name
-    ours = [n for n, size in sizes.items() if snapshot.files.untouched(n, size)]
-    if part is None or len(ours) < len(part.known):
+    unchanged = [n for n, size in sizes.items() if snapshot.files.untouched(n, size)]
+    if part is None or len(unchanged) < len(part.known):
         raise HedgerowError(
             f"the last rewrite of {log.path} cannot be taken back, for others changed its files since then: "
             f"RESTORE TABLE {log.sql_name} TO VERSION AS OF {last['version'] - 1} would undo their work too"
@@ -348,7 +341,8 @@ def roll_back(table: DeltaFiles, state: TableState, parts: Sequence[Part]) -> No
         raise HedgerowError(f"the files that the last rewrite of {log.path} replaced were vacuumed")
     transaction = begin_rewrite(snapshot)
     try:
-        version = transaction.commit(transaction.bring_back(before, old), ours, {"hedgerow": f"rollback {part.id}"})
+        brought_back = transaction.bring_back(before, old)
+        version = transaction.commit(brought_back, unchanged, {"hedgerow": f"rollback {part.id}"})
     except spark_errors() as error:
         raise HedgerowError(
             f"the last rewrite of {log.path} cannot be taken back: {first_line(error)}; table.describe() shows "
