@@ -46,10 +46,6 @@ class OpenValue:
     def has_parameter(self) -> bool:
         return any(map(is_parameter, sqlglot.parse_one(self.text, read="spark").walk()))
 
-    def is_parameter(self) -> bool:
-        """True if the value is a parameter and nothing more."""
-        return is_parameter(sqlglot.parse_one(self.text, read="spark"))
-
     def at(self, time: str, value: str | None = None) -> str:
         """Return the Spark SQL with this time for clocks and this value for parameters, both as Spark SQL.
 
@@ -98,18 +94,18 @@ class OpenValues:
         places = {node.meta[_PLACE] for node in condition.walk() if _PLACE in node.meta}
         if table.lower() not in self.tables:
             self._closed |= places
-        condition, known = condition.copy(), True
+        condition, is_closed = condition.copy(), True
         for term, sides in _open_comparisons(condition):
             for side, role in sides:
                 value = OpenValue(table, term_of(term, resolve), spark_sql(side, resolve), role)
                 self.met.append(value)
                 literal = self.values.get(value)
-                known = known and literal is not None
+                is_closed = is_closed and literal is not None
                 if literal is not None:
                     side.replace(sqlglot.parse_one(literal, read="spark"))
-        if known:
+        if is_closed:
             self._closed |= places
-        return condition if known else None
+        return condition if is_closed else None
 
     def left_out(self) -> list[str]:
         """Return the conditions that nothing is learned from, because a value in them stayed open."""

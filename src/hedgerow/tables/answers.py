@@ -145,12 +145,12 @@ def _open_table(spark: SparkSession, request: wire.Open, now: Mapping[str, str])
     if differing and all(d is not None and d[0] == "reading" for d in differing):
         return next(d[1] for d in differing if d is not None)
     fields = tuple(json.loads(request.delta or request.schema)["fields"])
-    seen = {name.lower(): kind for name, kind in schema_of_fields(fields).items()}
-    schema = {n: kind for part in parts for n, kind in part.entry.schema.items() if seen.get(n.lower()) == kind}
+    types = {name.lower(): kind for name, kind in schema_of_fields(fields).items()}
+    schema = {n: kind for part in parts for n, kind in part.entry.schema.items() if types.get(n.lower()) == kind}
     joined = [j for part in parts for j in part.entry.joined]
     names = {*schema, *schema_of_joins(joined), *(quote_name(j.name) for j in joined)}
     items = dict.fromkeys(item for part in parts for item in _spark_items(part.entry.statistics))
-    copies = None if is_delta or COPY in seen else StoredTable(folder_of(spark, path, state), state)
+    copies = None if is_delta or COPY in types else StoredTable(folder_of(spark, path, state), state)
     return OpenedTable(
         state.name,
         join_parts(parts, now, column_identities(fields) if is_delta else parts[-1].entry.columns),
@@ -163,7 +163,7 @@ def _open_table(spark: SparkSession, request: wire.Open, now: Mapping[str, str])
 
 
 def _texts(table: OpenedTable) -> tuple[list[wire.Item], list[wire.Key]]:
-    """The items for Spark to parse, numbered: those over the table's own columns, and those over joined rows by key.
+    """Return the numbered items for Spark to parse: over the table's own columns, and over joined rows by key.
 
     An item over columns of several tables is not recognised in queries."""
     own: list[wire.Item] = []
@@ -177,14 +177,14 @@ def _texts(table: OpenedTable) -> tuple[list[wire.Item], list[wire.Key]]:
             own.append(wire.Item(number, feature_text(item)))
 
     def below(steps: tuple[Reference, ...]) -> list[wire.Key]:
-        found: dict[tuple[Reference, str], wire.Key] = {}
+        keys: dict[tuple[Reference, str], wire.Key] = {}
         for j in table.joined:
             at = len(steps)
             if len(j.joined.steps) > at and j.joined.steps[:at] == steps:
                 step, version = j.joined.steps[at], j.versions[at]
-                if (step, version) not in found:
+                if (step, version) not in keys:
                     name = Joined((*steps, step)).name
-                    found[step, version] = wire.Key(
+                    keys[step, version] = wire.Key(
                         name,
                         _ways(table).index((*steps, step)),
                         step.columns,
@@ -194,13 +194,13 @@ def _texts(table: OpenedTable) -> tuple[list[wire.Item], list[wire.Key]]:
                         by_struct.get(name, []),
                         below((*steps, step)),
                     )
-        return list(found.values())
+        return list(keys.values())
 
     return own, below(())
 
 
 def _ways(table: OpenedTable) -> list[tuple[Reference, ...]]:
-    """The chains of keys that the index describes, and their beginnings: the rule sends their numbers."""
+    """Return the chains of keys that the index describes, and their beginnings: the rule sends their numbers."""
     chains = [j.joined.steps[:n] for j in table.joined for n in range(1, len(j.joined.steps) + 1)]
     return list(dict.fromkeys(chains))
 
@@ -212,21 +212,21 @@ def _joined(
     versions: tuple[str, ...] = (),
     roots: tuple[str, ...] = (),
 ) -> list[JoinedCondition]:
-    """The conditions on joined rows, those of the last tables on the way too."""
-    found = []
+    """Return the conditions on joined rows, also on the tables in between."""
+    conditions = []
     for some in rows:
         at, places = (*versions, some.version), (*roots, some.root)
         joined = Joined(_ways(table)[some.number])
         condition = replace(reader, struct=joined.name).read(some.where)
         fields = schema_of_fields(tuple(json.loads(some.schema)["fields"]))
-        seen = {name.lower(): kind for name, kind in fields.items()}
-        found.append(JoinedCondition(joined, at, places, seen, condition))
-        found += _joined(table, reader, some.joined, at, places)
-    return found
+        types = {name.lower(): kind for name, kind in fields.items()}
+        conditions.append(JoinedCondition(joined, at, places, types, condition))
+        conditions += _joined(table, reader, some.joined, at, places)
+    return conditions
 
 
 def _spark_items(items: Sequence[Feature]) -> list[Feature]:
-    """The expressions and opaque conditions in the items, which Spark parses from their texts."""
+    """Return the expressions and opaque conditions in the items, which Spark parses from their texts."""
     parsed: dict[Feature, None] = {}
     for item in items:
         if isinstance(item, Predicate):
@@ -238,5 +238,5 @@ def _spark_items(items: Sequence[Feature]) -> list[Feature]:
 
 
 def _column_names(item: Feature) -> set[str]:
-    """The names of an expression's columns, and of the structs around them."""
+    """Return the names of an expression's columns, and of the structs around them."""
     return {term_text(Column(c.path[:n])) for c in columns_in(item) for n in range(1, len(c.path) + 1)}

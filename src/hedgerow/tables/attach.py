@@ -20,25 +20,25 @@ if TYPE_CHECKING:
 
 
 def install(spark: SparkSession) -> None:
-    """Makes every query of the session skip files from now on."""
+    """Make every query of the session skip files from now on."""
     needs_jvm(spark, "attach")
     remove(spark)
     _rule(spark).attached(True)
 
 
 def remove(spark: SparkSession) -> None:
-    """Removes the rule from the session; nothing happens if it is not attached."""
+    """Remove the rule from the session; nothing happens if it is not attached."""
     needs_jvm(spark, "detach")
     _set_rules(spark, [rule for rule in _rules(spark) if not _is_ours(rule)])
 
 
 def is_attached(spark: SparkSession) -> bool:
-    """Whether every query of the session may skip files."""
-    return any(rule.isAttached() for rule in _rules(spark) if _is_ours(rule))
+    """Return whether every query of the session may skip files."""
+    return any(rule.isAttached() for rule in _our_rules(spark))
 
 
 def routed(spark: SparkSession, frame: DataFrame) -> DataFrame:
-    """The same query, made to skip files even if the session is not attached."""
+    """Return the same query, made to skip files even if the session is not attached."""
     from pyspark.sql.classic.dataframe import DataFrame as Classic
 
     _rule(spark)
@@ -47,25 +47,23 @@ def routed(spark: SparkSession, frame: DataFrame) -> DataFrame:
 
 
 def last_query(spark: SparkSession) -> list[ScanReport]:
-    """The files that each scan of a managed table in the session's last query opened; empty if there was none."""
+    """Return for each scan of a managed table in the session's last query the files that it opened."""
     return list(wire.read(rule_of(spark).last()))
 
 
 def rule_of(spark: SparkSession) -> Any:
-    """The session's rule, in the JVM."""
+    """Return the session's rule, in the JVM."""
     needs_jvm(spark, "ask about queries")
-    ours = [rule for rule in _rules(spark) if _is_ours(rule)]
-    if not ours:
-        raise HedgerowError("this session is not attached: call hedgerow.attach(spark) first")
-    return ours[0]
+    if ours := _our_rules(spark):
+        return ours[0]
+    raise HedgerowError("this session is not attached: call hedgerow.attach(spark) first")
 
 
 def _rule(spark: SparkSession) -> Any:
-    """The session's rule; installs one if there is none."""
+    """Return the session's rule; install one if there is none."""
     from pyspark.java_gateway import ensure_callback_server_started
 
-    ours = [rule for rule in _rules(spark) if _is_ours(rule)]
-    if ours:
+    if ours := _our_rules(spark):
         return ours[0]
     context: Any = spark.sparkContext
     ensure_callback_server_started(context._gateway)  # type: ignore[no-untyped-call]
@@ -79,6 +77,10 @@ def _rule(spark: SparkSession) -> Any:
 
 def _is_ours(rule: Any) -> bool:
     return re.fullmatch(r"hedgerow\w*\.PruningRule", str(rule.getClass().getName())) is not None
+
+
+def _our_rules(spark: SparkSession) -> list[Any]:
+    return list(filter(_is_ours, _rules(spark)))
 
 
 def _rules(spark: SparkSession) -> list[Any]:

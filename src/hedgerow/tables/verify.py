@@ -13,7 +13,7 @@ from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.without_columns import mentions, without_columns
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.predicates.sql_text import feature_text, quote_name
-from hedgerow.core.pruning.block_stats import Stats, agree, concat, repeat
+from hedgerow.core.pruning.block_stats import agree, concat, repeat
 from hedgerow.spark.compute.checksum import checksum
 from hedgerow.spark.compute.collect_stats import collect_files, with_words
 from hedgerow.spark.start.progress import step
@@ -129,7 +129,7 @@ def _wrong_statistics(table: StoredTable, chosen: Sequence[tuple[Part, Ints]], s
     part = chosen[0][0]
     items, lost = part.entry.statistics, table.stale(part)
     names = [part.known.names[i] for part, places in chosen for i in places]
-    stored = concat([_stored(part, places, lost) for part, places in chosen])
+    stored = concat([repeat(without_columns(p.stored_index, p.entry.statistics, lost).blocks, at) for p, at in chosen])
     described = {*stored.terms, *stored.conditions}
     with settings_as_written(table.spark, part.entry.settings):
         fresh = collect_files(
@@ -142,10 +142,6 @@ def _wrong_statistics(table: StoredTable, chosen: Sequence[tuple[Part, Ints]], s
         fresh = with_words(fresh, snapshot.frame(names), stored, file_names(names))
     same = agree(stored, fresh) | ((stored.rows == 0) & (fresh.rows == 0))  # any statistics hold for no rows
     return [f"the statistics of {name} are wrong" for name, is_same in zip(names, same, strict=True) if not is_same]
-
-
-def _stored(part: Part, places: Ints, lost: set[str]) -> Stats:
-    return repeat(without_columns(part.stored_index, part.entry.statistics, lost).blocks, places)
 
 
 def _raise_first(table: StoredTable, differences: Sequence[str]) -> None:

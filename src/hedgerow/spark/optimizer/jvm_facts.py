@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 
 def version_of(frame: DataFrame) -> str | None:
-    """Tells what the frame reads from what it would read after a change; None if it is not a plain table of files."""
-    found = gateway(frame.sparkSession).version(frame._jdf)
-    if found is None:
+    """Return a text that changes with the rows that the frame reads; None if it is not a plain table of files."""
+    answer = gateway(frame.sparkSession).version(frame._jdf)
+    if answer is None:
         return None
-    read: wire.TableVersion = wire.read(found)
-    return read.version if all(map(is_harmless_option, read.options)) else None
+    table: wire.TableVersion = wire.read(answer)
+    return table.version if all(map(is_harmless_option, table.options)) else None
 
 
 def state_of(source: Source) -> str | None:
-    """Tells the rows of a table from those that it would hold after a change; None if nothing tells them."""
+    """Return a text that changes with the rows of a table; None if there is none."""
     return source.version or version_of(source.frame)
 
 
 def steady(frame: DataFrame, items: Sequence[Feature]) -> list[Feature]:
-    """The items whose value depends on the row alone: `d = 'today'` asks the clock, `current_path()` the session."""
+    """Return the items whose value depends only on the row: not on the clock, as `d = 'today'`, or on the session."""
     from pyspark.sql import functions as f
 
     java = gateway(frame.sparkSession)
@@ -44,7 +44,7 @@ def steady(frame: DataFrame, items: Sequence[Feature]) -> list[Feature]:
 
 
 def settings(spark: SparkSession) -> dict[str, str]:
-    """The settings that decide what expressions mean and what is read: some always, others if not at their default."""
+    """Return the settings that decide what expressions mean and what is read: some always, others unless at default."""
     if is_remote(spark):
         values = relevant_settings(dict(spark.conf.getAll))
         values |= {key: str(spark.conf.get(key)) for key in ALWAYS_STORED}
