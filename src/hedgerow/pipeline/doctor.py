@@ -95,9 +95,9 @@ def _of_table(spark: SparkSession, name: str) -> Iterator[Finding]:
     except HedgerowError as error:
         yield Finding("table", name, str(error))
         return
-    made = f", by {facts['learner']}" if "learner" in facts else ""
+    learner = f", by {facts['learner']}" if "learner" in facts else ""
     since = f", since {facts['created']}" if "created" in facts else ""
-    yield Finding("layout", f"{facts['layout']}{made}{since}")
+    yield Finding("layout", f"{facts['layout']}{learner}{since}")
     missing = 0 if table.format.is_shared else len(facts["missing_files"])  # Delta lists its files itself
     yield _files(facts["files"], len(facts["unknown_files"]), missing)
     differs = consequence(table.written_under, without_engines(settings(spark)))

@@ -85,34 +85,34 @@ def limits(settings: Mapping[str, str]) -> list[Limit]:
     """Return what limits skipping in a session of these relevant settings, whatever table it reads.
 
     Judged settings are not among them: they only matter for tables that were written under other ones."""
-    found = []
+    limiting = []
     for engine in engines_of(settings):
         classes = [name for name, own in ENGINES.items() if own.name == engine.name]
         effect = f"{engine.reason}, so {EFFECTS[engine.kind]}"
-        found.append(Limit("engine", engine.name, effect, ",".join(classes)))
+        limiting.append(Limit("engine", engine.name, effect, ",".join(classes)))
     for key, kind in _CODE.items():
         effect = f"its effect is unknown, so {EFFECTS['meaning']}"
-        found += [Limit(kind, name, effect, name) for name in _listed(settings.get(key, ""))]
+        limiting += [Limit(kind, name, effect, name) for name in _listed(settings.get(key, ""))]
     has_unknown_code = any(key in settings for key in _CODE)  # whoever trusts the code trusts its settings
     for key in sorted(settings):
         is_of_code = has_unknown_code and _is_read_by_none(key)
         if kind_of_setting(key) == "unknown" and key != _ENGINE and not is_of_code:
             effect = "its effect is unknown, so Hedgerow skips no file of a table that was written without it"
-            found.append(Limit("setting", key, effect, key))
-    return found
+            limiting.append(Limit("setting", key, effect, key))
+    return limiting
 
 
 def sentences(settings: Mapping[str, str]) -> Iterator[str]:
     """Yield a sentence for each limit of a session, and the line that lifts them all; nothing without limits."""
-    found = limits(settings)
-    yield from map(str, found)
-    if found:
-        yield f"to skip files all the same, at your own risk: {trust_line(found, settings)}"
+    limiting = limits(settings)
+    yield from map(str, limiting)
+    if limiting:
+        yield f"to skip files all the same, at your own risk: {trust_line(limiting, settings)}"
 
 
-def trust_line(found: Sequence[Limit], settings: Mapping[str, str]) -> str:
+def trust_line(limiting: Sequence[Limit], settings: Mapping[str, str]) -> str:
     """Return the command that adds the names of these limits to the session's trusted ones."""
-    names = [*_listed(settings.get(TRUSTED, "")), *(limit.trust for limit in found)]
+    names = [*_listed(settings.get(TRUSTED, "")), *(limit.trust for limit in limiting)]
     return f"SET {TRUSTED}={','.join(names)}"
 
 

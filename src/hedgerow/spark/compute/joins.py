@@ -93,9 +93,9 @@ class Joins:
     def check(self, table: Source) -> None:
         """Raise HedgerowError unless every key is unique in the other table and of the same type on both sides."""
         own = {name.lower() for name in table.frame.columns}
-        taken = [joined.name for joined in self.joined if joined.name.lower() in own]
-        if taken:
-            raise HedgerowError(f"{table.name} has a column {taken[0]}, which is how joined rows are called")
+        clashing = [joined.name for joined in self.joined if joined.name.lower() in own]
+        if clashing:
+            raise HedgerowError(f"{table.name} has a column {clashing[0]}, which is how joined rows are called")
         steps = dict.fromkeys(step for joined in self.joined for step in joined.steps)
         for step in steps:
             here = table if step.table.lower() == table.name.lower() else self.others[step.table.lower()]
@@ -178,8 +178,8 @@ _COUNT = helper_name("count")
 
 def key_types_of(source: Source, names: Collection[str]) -> list[str]:
     """Return Spark's types of a key's columns; HedgerowError if the table lacks one of them."""
-    known = {field.name.lower(): field.dataType.simpleString() for field in source.frame.schema.fields}
-    missing = [name for name in names if name.lower() not in known]
+    types = {field.name.lower(): field.dataType.simpleString() for field in source.frame.schema.fields}
+    missing = [name for name in names if name.lower() not in types]
     if missing:
         raise HedgerowError(f"{source.name} has no column {missing[0]}, which a key names")
-    return [known[name.lower()] for name in names]
+    return [types[name.lower()] for name in names]

@@ -104,11 +104,11 @@ def _fixed_parts(source: Source, shapes: Sequence[Sequence[Query]]) -> tuple[flo
     files = source.files[:_MAX_FILES]
     first, all_ = frame_of(source, files[:1]), frame_of(source, files)
     with configured(source.frame.sparkSession, files__maxPartitionBytes="1t", files__openCostInBytes="0"):
-        one, many = (_fastest(frame.groupBy().count()) for frame in (first, all_))
+        one_file, many_files = (_fastest(frame.groupBy().count()) for frame in (first, all_))
         pairs = [[_seconds(_job(first.limit(1), source, query)) for query in (a[0], a[-1])] for a in shapes]
         one_row = fmean(second for _, second in pairs)  # in the first run, Java compiles the code of the query
-    file = max(_MIN_FILE_SECONDS, (many - one) / max(1, len(files) - 1))
-    return max(0.0, one - file, one_row - file), file
+    file = max(_MIN_FILE_SECONDS, (many_files - one_file) / max(1, len(files) - 1))
+    return max(0.0, one_file - file, one_row - file), file
 
 
 def _fastest(job: DataFrame) -> float:

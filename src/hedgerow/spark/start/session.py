@@ -1,4 +1,4 @@
-"""Starts a Spark session, sets its settings for a while, and reads those that decide the meaning of predicates."""
+"""Starts a Spark session, sets its settings for a while, and reads the ones that decide the meaning of predicates."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ def session(memory: str = "4g", master: str = "local[*]", **settings: str) -> Sp
     check_pyspark()
     from pyspark import SparkContext
 
-    given = {**(_LOCAL_DELTA if master.startswith("local") else {}), **_dotted(settings)}
+    chosen = {**(_LOCAL_DELTA if master.startswith("local") else {}), **_dotted(settings)}
     is_too_late = SparkContext._jvm is not None and not loaded(SparkContext._jvm)
     with machine_lock("fetch"):  # processes that fetch the same jars at once damage each other's files
-        delta = {} if is_too_late else delta_settings(given, fetch=True)
+        delta = {} if is_too_late else delta_settings(chosen, fetch=True)
         if PACKAGES in delta:
             try:
-                return _started(memory, master, {**given, **delta})
+                return _started(memory, master, {**chosen, **delta})
             except spark_errors():
                 delta = {}  # Maven is not reachable
-    return _started(memory, master, {**given, **delta})
+    return _started(memory, master, {**chosen, **delta})
 
 
 def _dotted(settings: Mapping[str, str]) -> dict[str, str]:
