@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from hedgerow.core.errors import FormatError, HedgerowError
 from hedgerow.core.html import html_table
 from hedgerow.core.layouts.base import Layout
-from hedgerow.core.layouts.layout_json import decode_layout
+from hedgerow.core.layouts.layout_json import LAYOUT_CLASSES, checked
 from hedgerow.core.learning.seconds import Estimate
 from hedgerow.core.predicates.nodes import Column, Predicate
-from hedgerow.core.predicates.predicate_json import decode_predicate, encode
+from hedgerow.core.predicates.predicate_json import decode, encode
 from hedgerow.core.text_file import write_text
 from hedgerow.core.workload.references import Joined, Reference
 from hedgerow.pipeline.query_kinds import QueryKind
@@ -65,42 +65,24 @@ class Learned:
         return html_table([("layout", self), *facts, *[("seconds", self.estimate)] * (self.estimate is not None)])
 
     def to_json(self) -> str:
-        return json.dumps(
-            {
-                "hedgerow_learned": LEARNED_FORMAT,
-                "table": self.table,
-                "provenance": dict(self.provenance),
-                "warnings": self.warnings,
-                "layout": encode(self.layout),
-                "predicates": [encode(p) for p in self.predicates],
-                "noted": [encode(p) for p in self.noted],
-                "sort_by": self.sort_by,
-                "summed": [c.path for c in self.summed],
-                "joined": [list(map(asdict, j.steps)) for j in self.joined],
-            }
-        )
+        saved = replace(self, fit_seconds=None, estimate=None, kinds=())
+        return json.dumps({"hedgerow_learned": LEARNED_FORMAT, **encode(saved)})
 
     @staticmethod
     def from_json(value: str) -> Learned:
         """Read the text of `to_json`; FormatError for any other."""
         try:
             saved = json.loads(value)
-            if saved["hedgerow_learned"] > LEARNED_FORMAT:
-                raise FormatError(f"this layout was written by a newer Hedgerow (format {saved['hedgerow_learned']})")
-            if not isinstance(saved.get("sort_by"), str | None):
-                raise TypeError("sort_by")
-            return Learned(
-                decode_layout(saved["layout"]),
-                saved["table"],
-                tuple(map(decode_predicate, saved["predicates"])),
-                saved["provenance"],
-                tuple(saved["warnings"]),
-                tuple(map(decode_predicate, saved.get("noted", ()))),
-                saved.get("sort_by"),
-                tuple(Joined(tuple(map(Reference.from_dict, steps))) for steps in saved.get("joined", ())),
-                tuple(Column(tuple(path)) for path in saved.get("summed", ())),
-            )
-        except (ValueError, KeyError, TypeError) as error:
+            written_by = saved.pop("hedgerow_learned")
+            if written_by != LEARNED_FORMAT:
+                raise FormatError(f"this layout was written by another Hedgerow (format {written_by})")
+            learned: Learned = decode(saved, (Learned, Joined, Reference, *LAYOUT_CLASSES))
+            checked(learned.layout)
+            is_whole = all(isinstance(p, Predicate) for p in (*learned.predicates, *learned.noted))
+            if not (is_whole and isinstance(learned.table, str) and isinstance(learned.sort_by, str | None)):
+                raise TypeError("a member of another type")
+            return learned
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise FormatError("this is no layout that `learn` made, or a damaged one") from error
 
     def save(self, path: str | Path) -> None:

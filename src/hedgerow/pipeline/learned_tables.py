@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from hedgerow.core.errors import FormatError
 from hedgerow.core.layouts.curve import CurveLayout
 from hedgerow.core.predicates.nodes import Predicate, columns_of
+from hedgerow.core.predicates.predicate_json import decode, encode
 from hedgerow.core.text_file import write_text
 from hedgerow.core.workload.references import Reference
 from hedgerow.pipeline.learned import Learned, read_text
@@ -52,7 +53,7 @@ class LearnedTables(Mapping[str, Learned]):
 
     def to_json(self) -> str:
         layouts = {name: json.loads(learned.to_json()) for name, learned in self.layouts.items()}
-        return json.dumps({"hedgerow_tables": layouts, "keys": list(map(asdict, self.references))})
+        return json.dumps({"hedgerow_tables": layouts, "keys": list(map(encode, self.references))})
 
     @staticmethod
     def from_json(value: str) -> LearnedTables:
@@ -60,7 +61,7 @@ class LearnedTables(Mapping[str, Learned]):
         try:
             saved = json.loads(value)
             layouts = {name: Learned.from_json(json.dumps(layout)) for name, layout in saved["hedgerow_tables"].items()}
-            return LearnedTables(layouts, tuple(map(Reference.from_dict, saved["keys"])))
+            return LearnedTables(layouts, tuple(decode(key, (Reference,)) for key in saved["keys"]))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise FormatError("these are no layouts that `learn_tables` made, or damaged ones") from error
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from hedgerow.core.predicates.nodes import Feature
-from hedgerow.core.predicates.predicate_json import decode, encode
+from hedgerow.core.predicates.predicate_json import decode
 from hedgerow.core.predicates.types import Type
+from hedgerow.core.pruning.value_filter import Shape
+from hedgerow.core.workload.references import Joined, Reference
 from hedgerow.spark.compute.checksum import Checksum
 from hedgerow.spark.storage.column_identity import column_identities
 from hedgerow.spark.storage.source import schema_of
@@ -85,32 +87,12 @@ class Entry:
         """The types of the columns."""
         return schema_of_fields(self.fields)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the entry as JSON. The names of fields are stored."""
-        nested = {
-            "writing": asdict(self.writing),
-            "statistics": list(map(encode, self.statistics)),
-            "checksum": None if self.checksum is None else asdict(self.checksum),
-            "joined": [j.to_dict() for j in self.joined],
-            "lookups": list(map(asdict, self.lookups)),
-        }
-        return {name: nested.get(name, getattr(self, name)) for name in Entry.__dataclass_fields__}
-
     @staticmethod
-    def from_dict(stored: Mapping[str, Any]) -> Entry:
-        """Return the entry that `to_dict` wrote; errors of many kinds if it did not."""
-        writing, checksum = stored["writing"], stored["checksum"]
-        read: dict[str, Any] = {
-            "fields": tuple(stored["fields"]),
-            "writing": Writing(**{**writing, "sort_by": tuple(writing["sort_by"])}),
-            "statistics": tuple(map(decode, stored["statistics"])),
-            "checksum": None if checksum is None else Checksum(**checksum),
-            "joined": tuple(map(StoredJoin.from_dict, stored["joined"])),
-            "writes": tuple((str(write), int(files)) for write, files in stored["writes"]),
-            "lookups": tuple(map(Lookup.from_dict, stored["lookups"])),
-        }
-        column_identities(read["fields"])  # raises an error if a field is damaged
-        return Entry(**{**stored, **read})
+    def of_json(stored: object) -> Entry:
+        """Return the entry that `encode` wrote; errors of many kinds if it did not."""
+        entry: Entry = decode(stored, (Entry, Writing, Checksum, StoredJoin, Joined, Reference, Lookup, Shape))
+        column_identities(entry.fields)  # raises an error if a field is damaged
+        return entry
 
 
 def struct_of(fields: Fields) -> Any:

@@ -18,6 +18,7 @@ from datetime import datetime, timezone
 from typing import Any, Literal
 
 from hedgerow.core.errors import FormatError, HedgerowError
+from hedgerow.core.predicates.predicate_json import encode
 from hedgerow.spark.storage.folder import PARTIAL, Folder
 from hedgerow.tables.entry import Entry
 from hedgerow.tables.lookups import FOLDER
@@ -67,7 +68,7 @@ class TableState:
         return replace(self, parts=parts, operations=operations)
 
     def to_bytes(self) -> bytes:
-        return sealed({**vars(self), "parts": [entry.to_dict() for entry in self.parts]})
+        return sealed({**vars(self), "parts": list(map(encode, self.parts))})
 
     @staticmethod
     def of_bytes(data: bytes, place: str) -> TableState:
@@ -79,11 +80,11 @@ class TableState:
             return TableState(
                 kinds[stored["kind"]],
                 str(stored["name"]),
-                tuple(map(Entry.from_dict, stored["parts"])),
+                tuple(map(Entry.of_json, stored["parts"])),
                 tuple({**o, "operation": str(o["operation"])} for o in stored["operations"]),
                 None if copy_of is None else tuple(map(str, copy_of)),
             )
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (FormatError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise FormatError(f"the state of {place} is damaged") from error
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from hedgerow.core.errors import FormatError, HedgerowError, warn
 from hedgerow.core.predicates.nodes import Feature
@@ -17,7 +17,7 @@ from hedgerow.core.predicates.schema import Schema, Session, path_of
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.workload.queries import Workload
-from hedgerow.core.workload.references import Joined, Reference
+from hedgerow.core.workload.references import Joined
 from hedgerow.spark.compute.joins import NO_JOINS, Joins, key_types_of
 from hedgerow.spark.optimizer.jvm_facts import state_of
 from hedgerow.spark.storage.source import open_source
@@ -45,6 +45,10 @@ class StoredJoin:
     key_types: tuple[tuple[str, ...], ...]
     fields: Mapping[str, str]
 
+    def __post_init__(self) -> None:
+        if not len(self.joined.steps) == len(self.places) == len(self.versions) == len(self.key_types) > 0:
+            raise FormatError("a stored join is damaged")
+
     @property
     def name(self) -> str:
         return self.joined.name
@@ -53,19 +57,6 @@ class StoredJoin:
     def described(self) -> Hashable:
         """The rows that the statistics describe: parts with equal ones can be joined."""
         return self.joined, self.versions, self.key_types, tuple(self.fields.items())
-
-    def to_dict(self) -> dict[str, Any]:
-        steps = list(map(asdict, self.joined.steps))
-        return {"steps": steps, **{name: fact for name, fact in vars(self).items() if name != "joined"}}
-
-    @staticmethod
-    def from_dict(stored: Mapping[str, Any]) -> StoredJoin:
-        steps = tuple(map(Reference.from_dict, stored["steps"]))
-        places, versions = map(tuple, (stored["places"], stored["versions"]))
-        key_types = tuple(map(tuple, stored["key_types"]))
-        if not len(steps) == len(places) == len(versions) == len(key_types) > 0:
-            raise FormatError("a stored join is damaged")
-        return StoredJoin(Joined(steps), places, versions, key_types, dict(stored["fields"]))
 
 
 def to_store(joins: Joins, items: Iterable[Feature]) -> tuple[StoredJoin, ...]:
@@ -155,6 +146,6 @@ def bound_with_joins(
         return bound
     keys = tuple(dict.fromkeys(step for j in stored for step in j.joined.steps))
     lost = stale(stored, joins)
-    known = {j.name for j in stored if j.name.lower() not in lost}
-    queries = (with_joined(query, table, keys, known=known)[0] for query in bound)
+    described = {j.name for j in stored if j.name.lower() not in lost}
+    queries = (with_joined(query, table, keys, known=described)[0] for query in bound)
     return replace(bound, queries=tuple(queries))

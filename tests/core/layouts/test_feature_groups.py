@@ -71,7 +71,7 @@ def test_no_features_is_one_block() -> None:
         ('{"kind": "tree"}', "not a Hedgerow layout"),
         ('{"hedgerow_layout": 2, "node": "TreeLayout"}', r"another Hedgerow \(format 2\)"),
         ('{"hedgerow_layout": 1, "node": "QuiltLayout"}', "not what Hedgerow wrote"),
-        ('{"hedgerow_layout": 1, "node": "Column", "path": ["x"]}', "not a layout"),
+        ('{"hedgerow_layout": 1, "node": "Column", "path": ["x"]}', "not what Hedgerow wrote"),
         ('{"hedgerow_layout": 1, "node": "TreeLayout", "cuts": [5], "nodes": []}', "not a layout"),
         ('{"hedgerow_layout": 1, "node": "TreeLayout", "cuts": [], "nodes": [["0", "0", "0"]]}', "is damaged"),
         ('{"hedgerow_layout": 1, "node": "TreeLayout", "cuts": []}', "not what Hedgerow wrote"),

@@ -15,6 +15,7 @@ from hedgerow.core.predicates.predicate_json import decode, encode
 
 LAYOUT_FORMAT = 1
 _LAYOUTS = CurveLayout, GroupLayout, OverlapLayout, TreeLayout
+LAYOUT_CLASSES = (*_LAYOUTS, Axis, BlockAxis)
 
 
 def layout_to_json(layout: Layout) -> str:
@@ -32,12 +33,11 @@ def layout_from_json(value: str | bytes) -> Layout:
     written_by = fields.pop("hedgerow_layout")
     if written_by != LAYOUT_FORMAT:
         raise FormatError(f"this layout was written by another Hedgerow (format {written_by})")
-    return decode_layout(fields)
+    return checked(decode(fields, LAYOUT_CLASSES))
 
 
-def decode_layout(value: object) -> Layout:
-    """Return the layout that `encode` wrote; raise FormatError for any other value."""
-    layout = decode(value, (*_LAYOUTS, Axis, BlockAxis))
+def checked(layout: object) -> Layout:
+    """Return a layout that was read; FormatError if it is damaged, or something else."""
     try:
         if isinstance(layout, _LAYOUTS) and layout.blocks and all(isinstance(f, Feature) for f in layout.features):
             return layout

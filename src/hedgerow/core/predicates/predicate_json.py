@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from typing import Any
@@ -19,6 +19,7 @@ _NODES = (
     *(nodes.Column, nodes.Cast, nodes.Expr, nodes.Const, nodes.Compare, nodes.CompareTerms, nodes.In),
     *(nodes.Prefix, nodes.Like, nodes.IsNull, nodes.Opaque, nodes.Not, nodes.And, nodes.Or),
 )
+_MARKS = {"node", "literal", "type", "decimal", "binary", "float", "plain"}  # each marks one kind of value
 
 
 def encode(node: Any) -> dict[str, Any]:
@@ -30,12 +31,13 @@ def encode(node: Any) -> dict[str, Any]:
     return {"node": type(node).__name__, **{f.name: _to_json(getattr(node, f.name)) for f in fields(node)}}
 
 
-def decode(value: object, others: Iterable[type[Any]] = ()) -> Any:
-    """Return the node that `encode` wrote, or one of these other classes; raise FormatError for any other value."""
+def decode(value: object, others: Sequence[type[Any]] = ()) -> Any:
+    """Return the predicate or term that `encode` wrote, or an object of one of the others; else raise FormatError."""
     classes = {node.__name__: node for node in (*_NODES, *others)}
     try:
         node = _from_json(value, classes)
-        classes[type(node).__name__]  # a KeyError for a number or a text
+        if not isinstance(node, tuple(others) or _NODES):
+            raise TypeError("another class")
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:
         raise FormatError(f"this is not what Hedgerow wrote: {reprlib.repr(value)}") from error
     return node
@@ -62,6 +64,8 @@ def _to_json(value: Any) -> Any:
             return {"binary": value.hex()}
         case float() if math.isinf(value):
             return {"float": str(value)}
+        case dict() if not _MARKS.isdisjoint(value):
+            return {"plain": value}
     if value is NAN:
         return {"float": "nan"}
     return encode(value) if is_dataclass(value) else value
@@ -71,6 +75,10 @@ def _from_json(value: Any, classes: Mapping[str, type[Any]]) -> Any:
     match value:
         case list():
             return tuple(_from_json(v, classes) for v in value)
+        case {"node": str() as name}:
+            return classes[name](**{str(key): _from_json(v, classes) for key, v in value.items() if key != "node"})
+        case {"plain": dict() as plain}:
+            return plain
         case {"literal": str() as kind, "value": v}:
             return Literal(kind, canonical(kind, _from_json(v, classes)))
         case {"type": str() as name}:
@@ -81,6 +89,4 @@ def _from_json(value: Any, classes: Mapping[str, type[Any]]) -> Any:
             return bytes.fromhex(digits)
         case {"float": str() as name}:
             return NAN if name == "nan" else float(name)
-        case {"node": str() as name}:
-            return classes[name](**{str(key): _from_json(v, classes) for key, v in value.items() if key != "node"})
     return value

@@ -11,11 +11,11 @@ Its values come from one version of the other table, so its statistics hold for 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hedgerow.core.errors import FormatError, WorkloadError
+from hedgerow.core.errors import WorkloadError
 from hedgerow.core.predicates.nodes import Column, Feature, columns_in
 from hedgerow.core.predicates.schema import path_of
 from hedgerow.core.workload.queries import Query, Scan
@@ -36,16 +36,6 @@ class Reference:
     def __str__(self) -> str:
         source = f"{self.table}.{', '.join(self.columns)}"
         return f"{source} -> {self.other}.{', '.join(self.other_columns)}"
-
-    @staticmethod
-    def from_dict(stored: Mapping[str, Any]) -> Reference:
-        try:
-            names = [stored["table"], stored["other"], *stored["columns"], *stored["other_columns"]]
-            if not all(isinstance(name, str) for name in names):
-                raise TypeError
-            return Reference(stored["table"], tuple(stored["columns"]), stored["other"], tuple(stored["other_columns"]))
-        except (KeyError, TypeError) as error:
-            raise FormatError("a stored foreign key is damaged") from error
 
 
 @dataclass(frozen=True, slots=True)
