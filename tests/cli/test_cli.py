@@ -126,11 +126,11 @@ def test_score(
     assert answer(run(*words, "--json")) == as_plain(what_if)
     shown = facts(run(*words))
     assert shown["rows read"] == f"{100 * what_if.rows_read:.2f} %"
-    assert shown["rows that match"] == f"{100 * what_if.selectivity:.2f} %"
+    assert shown["rows needed"] == f"{100 * what_if.selectivity:.2f} %"
 
     words = ["score", table.path, shop / "queries.sql"]
     assert answer(run(*words, "--json")) == as_plain(table.score(queries))
-    assert "rows that match" not in facts(run(*words))
+    assert "rows needed" not in facts(run(*words))
 
 
 @pytest.mark.long

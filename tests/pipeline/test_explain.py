@@ -141,3 +141,13 @@ def test_what_cannot_be_explained(spark: SparkSession, table: ManagedTable, quer
     with pytest.raises(hr.HedgerowError) as caught:
         hr.explain(spark, table.path, query)
     assert "\n" not in str(caught.value)
+
+
+def test_counting_shows_its_progress(
+    table: ManagedTable, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    hr.explain(table.spark, table.path, "Number < 10", count=False)
+    assert "counting" not in capsys.readouterr().err
+    hr.explain(table.spark, table.path, "Number < 10")
+    assert "counting matching rows" in capsys.readouterr().err

@@ -18,6 +18,7 @@ from hedgerow.pipeline.learn_options import LearnOptions
 from hedgerow.pipeline.proposals import learners_to_try, proposals
 from hedgerow.pipeline.reads_now import by_stated_facts, reads_now
 from hedgerow.pipeline.table_problem import TableProblem
+from hedgerow.pipeline.write_options import WriteOptions
 from hedgerow.sql.query_outline import outline_of
 from hedgerow.sql.workload import Workload
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROWS, USERS = 20_000, 400
+SHARE = 0.2  # of the bytes of a table so small
 KINDS = (
     "SELECT * FROM visits WHERE user = {user}",
     "SELECT * FROM visits WHERE id = '{id}'",
@@ -68,19 +70,20 @@ def visits(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str
 def test_every_promise_is_for_new_literals(spark: SparkSession, visits: str, name: str, tmp_path: Path) -> None:
     workload = Workload.from_sql(asked(0))
     source, queries, _ = opened_with_queries(spark, visits, workload, "visits")
-    options = LearnOptions(block_rows=800, lookup_share=0.05)
+    options = LearnOptions(block_rows=800, lookup_share=SHARE)
     table_problem = TableProblem.of(source, queries, options, in_memory=True)
     unseen, _ = table_problem.drawn_unseen
     (option,) = proposals(table_problem, learners_to_try([name]), reads_now(source, unseen))
     assert option.learned and option.score
-    written = apply(spark, visits, option.learned, str(tmp_path / "visits"))
+    written = apply(spark, visits, option.learned, str(tmp_path / "visits"), WriteOptions(lookup_share=SHARE))
 
     measured = {query.id: query for query in written.score(Queries(unseen)).queries}
-    lookups = 0.05  # a filter may let a file pass that a simulated one does not
+    lookups = 0.1  # a filter may let a file pass that a simulated one does not
     for query, promised in zip(unseen, option.score.queries, strict=True):
         found = measured[query.id]
         assert promised.rows_read == pytest.approx(found.rows_read, abs=lookups if "id = " in query.text else 1e-6)
         assert promised.means == found.means
+    assert {"look-up", "top-k"} <= {query.means for query in option.score.queries}
 
     kind_of = {text: kind for kind, text in map(outlined, queries)}
     _, of_others, _ = opened_with_queries(spark, visits, Workload.from_sql(asked(1)), "visits")

@@ -182,7 +182,7 @@ def score(
             "rows read": share(result.rows_read),
             "blocks read": f"{share(result.blocks_read)} of {result.blocks:,}",
             "bytes read": share(result.bytes_read),
-            "rows that match": None if result.selectivity is None else share(result.selectivity),
+            "rows needed": None if result.selectivity is None else share(result.selectivity),
             "seconds a query": seconds_shown(result.seconds, result.seconds_now),
             "queries": f"{len(result.queries):>6,}" + (f", by {result.by_means}" if result.by_means else ""),
         },

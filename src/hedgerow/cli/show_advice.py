@@ -28,7 +28,7 @@ def show_advice(advice: Advice, output: Output) -> None:
     now = ["as it is", share(advice.rows_read), "", _seconds(advice.now), "", ""]
     rows = [now, *map(_row, advice.proposals)]
     if advice.bound is not None:
-        rows.append(["rows that match", share(advice.bound), "", "", "", "no layout reads less"])
+        rows.append(["rows needed", share(advice.bound), "", "", "", "no layout reads less"])
     numbers = [(title, True) for title in ("rows read", "blocks", "s a query", "learned in")]
     output.table([("layout", False), *numbers, ("", False)], rows)
     titles = [("queries", True), *((figure, True) for figure in FIGURES), ("by", False)]

@@ -21,7 +21,7 @@ class Advice:
     Args:
         rows_read: the share of rows that a query reads in the table as it is.
         now: the seconds of a query in the table as it is.
-        bound: the share of rows that match; no layout reads less.
+        bound: the share of rows that queries need; no layout reads less.
         rewrite_seconds: the least and the most seconds that a rewrite takes; None if they cannot be estimated.
         rests_on: sentences about what the figures are computed from.
     """

@@ -113,7 +113,7 @@ def _terms(source: Source, opened: Sequence[OpenValue], seed: int) -> dict[str, 
             few = values.agg(ascending, newest).first()
             if few and few[0]:
                 terms[text] = _Term(type_, few[1], few[0])
-            if text in terms and text in in_log:
+            if few and text in terms and text in in_log:
                 listed = f"SELECT explode(array({', '.join(in_log[text])})) AS v"
                 logged = rows.sparkSession.sql(listed).select(f.expr(f"CAST(v AS {type_})").alias("v")).agg(ascending)
                 terms[text] = replace(terms[text], values=(logged.first() or [[]])[0] or few[0])
@@ -125,12 +125,13 @@ def _terms(source: Source, opened: Sequence[OpenValue], seed: int) -> dict[str, 
 def _literals_in_log(source: Source) -> dict[str, list[str]]:
     """Return the literals that logged queries compare each term with, as Spark SQL; none if there is no log."""
     literals: dict[str, list[str]] = {}
+    failures: tuple[type[Exception], ...] = (HedgerowError, *spark_errors())
     try:
         spark = source.frame.sparkSession
         logged = workload_of(QueryLog.of(spark, source.origin), source.name).bind(
             {source.name: source.schema}, meaning(spark)
         )
-    except (HedgerowError, *spark_errors()):
+    except failures:
         return literals
     for atom in (atom for query in logged for atom in atoms_of(query.predicate(source.name))):
         if isinstance(atom, Compare | In):

@@ -24,7 +24,7 @@ from hedgerow.spark.start.progress import step
 ADVISED = ("qdtree", "range", "zorder", "hilbert", "bottom_up", "sop_zorder", "zorder_learned", "pando", "woodblock")
 BUDGET = 120.0
 _SEARCH = 0.2  # share of the budget for a learner that searches as long as it may
-_NEAR_THE_BOUND = 1.02  # times the rows that match: no further learner is tried
+_NEAR_THE_BOUND = 1.02  # times the rows that queries need: no further learner is tried
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def _proposals(
             yield Proposal(learner.title, why_not=f"not tried, because the {budget:,.0f} s for learning were used up")
             continue
         if least <= _NEAR_THE_BOUND:
-            yield Proposal(learner.title, why_not="not tried, because hardly more than the rows that match is read")
+            yield Proposal(learner.title, why_not="not tried, because hardly more is read than queries need")
             continue
         try:
             with step(source.frame.sparkSession, f"learning ({learner.title})"):

@@ -14,9 +14,10 @@ from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.learning.block_counter import RowCounter
 from hedgerow.core.learning.score_layout import score_index
 from hedgerow.core.learning.word_search import with_searches
-from hedgerow.core.predicates.nodes import Column, Predicate
+from hedgerow.core.predicates.nodes import Column, Predicate, Term
 from hedgerow.core.pruning.block_stats import collect
 from hedgerow.core.pruning.row_batch import Rows
+from hedgerow.core.pruning.value_codes import RankedColumn
 from hedgerow.core.workload.score import Score
 from hedgerow.pipeline.estimate_seconds import files_of_rows, with_runs
 from hedgerow.pipeline.learned import Learned
@@ -74,7 +75,9 @@ def _index(table_problem: TableProblem, learned: Learned, counter: RowCounter, f
 
 def _bounds(counter: RowCounter, files: Ints) -> BlockIndex:
     """Return what other engines know of the files: the bounds in Delta's log or in Parquet's footers."""
-    columns = {column: ranked for column, ranked in counter.rows.ranked.items() if isinstance(column, Column)}
+    columns: dict[Term, RankedColumn] = {
+        c: ranked for c, ranked in counter.rows.ranked.items() if isinstance(c, Column)
+    }
     count = int(files.max(initial=0)) + 1
     rows = np.round(np.bincount(files[: counter.counted], minlength=count) * counter.weight).astype(np.int64)
     return BlockIndex(replace(collect(columns, None, files, count, max_distinct=0), rows=rows))

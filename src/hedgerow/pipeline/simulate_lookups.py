@@ -44,8 +44,8 @@ class ExpectedFilter:
 
 def expected_filters(
     passed: Mapping[Column, Sequence[int]], drawn: Sample, file: Ints, stats: Stats, max_bytes: float
-) -> dict[Column, ExpectedFilter]:
-    """Return the filters that `build_lookups` would build.
+) -> dict[str, ExpectedFilter]:
+    """Return the filters that `build_lookups` would build, by the text of their column.
 
     Args:
         passed: see `files_let_pass`.
@@ -53,7 +53,7 @@ def expected_filters(
         stats: those of the files.
         max_bytes: all filters together have at most so many bytes.
     """
-    filters = dict[Column, ExpectedFilter]()
+    filters = dict[str, ExpectedFilter]()
     if max_bytes < LEAST_BYTES:
         return filters
     ranked = {c: drawn.rows.ranks(c) for c, counts in passed.items() if pays_to_filter(counts)}
@@ -64,7 +64,7 @@ def expected_filters(
         shape = best_shape(distinct[column], max_bytes)
         if shape is not None:
             errors = shape.false_positives(distinct[column])
-            filters[column] = ExpectedFilter(ranked[column], file, len(stats), errors)
+            filters[term_text(column)] = ExpectedFilter(ranked[column], file, len(stats), errors)
             max_bytes -= shape.stored_bytes(distinct[column])
     return filters
 

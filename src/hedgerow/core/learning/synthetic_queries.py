@@ -69,7 +69,7 @@ _WIDE = Context(prec=120)  # more than any decimal's digits
 _MAX_DRAWS = 5  # draws for each synthetic query: a contradiction is replaced by another draw
 _MAX_EQUALITIES = 3  # a drawn IN list of at most this many values becomes an OR of equalities
 _MAX_PICKS = 8  # attempts to draw a value that is not used yet
-_ALIKE, _LEAST_ALIKE = 0.1, 8  # the share of a column's values, and the least number, that are taken for alike
+_ALIKE, _LEAST_ALIKE = 2.0, 8  # values are alike if one has up to so many times the other's rows; the least number
 _TIMES = (kinds.DATE, kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ)
 _NUMBERS = (kinds.INT, kinds.DECIMAL, kinds.FLOAT, kinds.TIME, *_TIMES)
 
@@ -339,11 +339,13 @@ def _moved(value: Any, shift: Any) -> Any:
     return moved if not isinstance(moved, float) or isfinite(moved) else value
 
 
-def _near(rank: int, count: int, r: Random) -> int:
-    """Return a random rank near another one, below `count`."""
-    width = max(_LEAST_ALIKE, round(_ALIKE * count)) // 2
-    first = max(0, min(rank - width, count - 1 - 2 * width))
-    return r.randint(first, min(count - 1, first + 2 * width))
+def _alike(counts: Ints, count: int, r: Random) -> int:
+    """Return the place of a random number among ascending ones that is about as large as `count`, or else near it."""
+    first, end = np.searchsorted(counts, (count / _ALIKE, count * _ALIKE * (1 + 1e-9)))
+    if end - first < _LEAST_ALIKE:
+        first = max(0, min((first + end - _LEAST_ALIKE) // 2, len(counts) - _LEAST_ALIKE))
+        end = min(len(counts), first + _LEAST_ALIKE)
+    return r.randrange(int(first), int(end))
 
 
 class _Domains:
@@ -357,7 +359,8 @@ class _Domains:
         self._rows, self._schema = sample.rows, sample.schema
         self._by_text = {term_text(t): t for t in sample.rows.columns}
         self._words: dict[str, tuple[list[str], list[int]]] = {}
-        self._by_frequency: dict[str, tuple[Ints, Ints]] = {}  # the values of a column in this order, and their ranks
+        # For each column the rows of its values, these in ascending order, and the places of the values in that order.
+        self._by_frequency: dict[str, tuple[Ints, Ints, Ints]] = {}
         self._texts = SearchableTexts(sample.rows)
         self.truths: dict[Predicate, Bits] = {}
 
@@ -426,12 +429,12 @@ class _Domains:
         if key not in self._by_frequency:
             places = self._rows.ranks(term).places
             counts = np.bincount(places[places >= 0], minlength=len(domain))
-            order = np.lexsort((np.random.default_rng(0).random(len(domain)), counts))
-            self._by_frequency[key] = order, np.argsort(order)
-        order, rank = self._by_frequency[key]
+            order = np.argsort(counts, kind="stable")
+            self._by_frequency[key] = counts, counts[order], order
+        counts, ascending, order = self._by_frequency[key]
         at = bisect_left(domain, value)
-        nearest = int(rank[at]) if at < len(domain) and domain[at] == value else 0
-        return domain[int(order[_near(nearest, len(domain), r)])]
+        own = int(counts[at]) if at < len(domain) and domain[at] == value else 0
+        return domain[int(order[_alike(ascending, own, r)])]
 
     def _comparison(self, term: Term, op: str, kind: str, value: Any) -> Predicate:
         """Return `term op value`; on a column of many values an equality becomes a narrow range.
@@ -470,8 +473,8 @@ class _Domains:
         if not words:
             return atom
         if self._alike:
-            own = searched_word(atom)
-            word = words[_near(words.index(own) if own in words else len(words) - 1, len(words), r)]
+            times = dict(zip(words, chances, strict=True)).get(searched_word(atom) or "", 0)
+            word = words[-1 - _alike(np.array(chances[::-1]), times, r)]
         else:
             word = r.choice(observed) if r.random() < _repeats(observed) else r.choices(words, chances)[0]
         new = search_for(atom.term, word)

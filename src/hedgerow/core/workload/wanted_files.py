@@ -35,7 +35,7 @@ def files_for(
         case Top(column, descending, rows, nulls_first):
             return index.first_rows(p, left, Order(typed(column), descending, nulls_first), rows)
         case Aggregates(values, groups):
-            parts = [a for name, column in values for a in _aggregates_of(name, column and typed(column))]
+            parts = [a for name, of in values for a in _aggregates_of(name, None if of is None else typed(of))]
             partials = index.aggregates(p, left, list(map(typed, groups)), parts)
             return partials.opened if partials.rows else None
     assert_never(wanted)
