@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from hedgerow.core.index.aggregates import Count, Extreme
 from hedgerow.core.index.block_index import BlockIndex
@@ -15,6 +18,7 @@ from hedgerow.core.index.whole_matches import UNKNOWN_ROWS, TypedTerm
 from hedgerow.core.predicates.nodes import TRUE, Compare, col, lit
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import collect
+from hedgerow.core.workload.wanted_rows import Aggregates, Function
 from hedgerow.tables.known_files import KnownFiles
 from hedgerow.tables.part import JoinedParts
 from hedgerow.tables.table_index import TableIndex
@@ -23,9 +27,9 @@ X = TypedTerm(col("x"), Type("bigint"))
 ALL = np.ones(5, bool)
 
 
-def part(files: Mapping[str, Sequence[Any]], reads_alike: bool = True) -> JoinedParts:
+def part(files: Mapping[str, Sequence[Any]], reads_alike: bool = True, arrow: pa.DataType | None = None) -> JoinedParts:
     entry = [number for number, values in enumerate(files.values()) for _ in values]
-    values = pa.array([v for of_file in files.values() for v in of_file], pa.int64())
+    values = pa.array([v for of_file in files.values() for v in of_file], arrow or pa.int64())
     stats = collect({col("x"): values}, None, entry, len(files))
     zeros = np.zeros(len(files), np.int64)
     known = KnownFiles(tuple(files), zeros, stats.rows, zeros, {})
@@ -99,6 +103,24 @@ def test_groups_of_both_parts_are_added_up() -> None:
     partials = index.joined.aggregates(TRUE, index.rows_left(ALL, {}), (X,), (Count(), Count(X)))
     assert partials.opened.tolist() == [False, False, False, False, True]
     assert partials.rows == {(1,): (2, 2), (2,): (3, 3), (None,): (1, 0)}
+
+
+@pytest.mark.parametrize(
+    ("name", "arrow", "values"),
+    [
+        ("string", pa.string(), ["x", "y"]),
+        ("double", pa.float64(), [float("inf"), float("nan")]),
+        ("date", pa.date32(), [date(2024, 1, 1), date(2024, 1, 2)]),
+        ("boolean", pa.bool_(), [True, False]),
+        ("decimal(30,2)", pa.decimal128(30, 2), [Decimal("1.25"), Decimal("2.50")]),
+    ],
+)
+def test_averages_and_sums_of_other_types_need_all_files(name: str, arrow: pa.DataType, values: Sequence[Any]) -> None:
+    index, schema = TableIndex([part({"a": values, "b": values}, arrow=arrow)]), {"x": Type.parse(name)}
+    left = index.rows_left(np.ones(2, bool), {})
+    functions: tuple[Function, ...] = ("avg", "sum")
+    for function in functions:
+        assert index.files_for(Aggregates(((function, col("x")),)), TRUE, left, schema) is None
 
 
 def test_a_table_without_indexed_files() -> None:

@@ -11,11 +11,12 @@ import numpy as np
 from hedgerow.core.arrays import Bools, Ints
 from hedgerow.core.index.file_choice import FileChoice
 from hedgerow.core.index.reasons import undecided_atoms
-from hedgerow.core.predicates.nodes import Predicate
+from hedgerow.core.index.sums import averaged_as_double
+from hedgerow.core.predicates.nodes import Column, Predicate
 from hedgerow.core.predicates.sql_text import term_text
-from hedgerow.core.predicates.types import Type
+from hedgerow.core.predicates.types import OTHER, Type
 from hedgerow.core.workload.wanted_files import files_for
-from hedgerow.core.workload.wanted_rows import Aggregates, AnyRows, WantedRows
+from hedgerow.core.workload.wanted_rows import Aggregates, AnyRows, Function, WantedRows
 from hedgerow.tables.explained import UNKNOWN, Group, explained
 from hedgerow.tables.formats import Snapshot, schema_at
 from hedgerow.tables.known_files import KnownFiles, is_hidden
@@ -100,7 +101,7 @@ class IndexedFiles:
         The optimizer rule chooses the same files, see `tables/more_than_where`."""
         index, files, schema = self._table_index, self.snapshot.files, schema_at(self.snapshot)
         all_known = bool(self.is_known[self.is_visible].all())
-        if not all_known and sums_bigint(wanted, schema):  # their rows may make a sum overflow
+        if not all_known and sums_longs(wanted, schema):
             return None
         starts = np.cumsum([0, *(len(part.known) for part in self.parts)])
         in_list = np.concatenate([starts[i] + in_part for i, (in_part, _) in enumerate(self.places)])
@@ -142,9 +143,13 @@ class IndexedFiles:
         return [atom for atom in by_part[0] if all(atom in atoms for atoms in by_part)] if by_part else []
 
 
-def sums_bigint(wanted: WantedRows, schema: Mapping[str, Type]) -> bool:
-    """True if a query sums a column of BIGINT, or needs an average."""
-    values = wanted.values if isinstance(wanted, Aggregates) else ()
-    sums = [of for name, of in values if name == "sum" and of is not None]
-    is_bigint = any(schema.get(term_text(of)) == Type.parse("bigint") for of in sums)
-    return is_bigint or any(name == "avg" for name, _ in values)
+def sums_longs(wanted: WantedRows, schema: Mapping[str, Type]) -> bool:
+    """True if few rows can make a sum of the query overflow, or the doubles inexact that Spark adds up for an average.
+
+    `WholeAggregates.java` asks the same of a plan."""
+
+    def is_of_longs(name: Function, of: Column | None) -> bool:
+        type_ = Type(OTHER) if of is None else schema.get(term_text(of), Type(OTHER))
+        return (name == "sum" and type_ == Type("bigint")) or (name == "avg" and averaged_as_double(type_))
+
+    return any(is_of_longs(*value) for value in (wanted.values if isinstance(wanted, Aggregates) else ()))

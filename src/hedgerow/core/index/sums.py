@@ -16,6 +16,7 @@ from hedgerow.core.predicates.values import Value
 from hedgerow.core.pruning.block_stats import UNBOUNDED, Bound, Stats, TermStats
 
 MAX_DIGITS = 28  # Spark gives a sum ten digits more, and 38 digits at most
+_MAX_DIGITS_AS_DOUBLE = 11  # of a decimal: Spark sums it without its point, and gives an average four digits more
 
 
 def sum_of(column: Column) -> Expr:
@@ -46,6 +47,16 @@ def has_sum(column: Column, schema: Mapping[str, Type]) -> bool:
     """True if an index can hold the sum of a column."""
     type_ = schema.get(term_text(column), Type(kinds.OTHER))
     return type_.kind == kinds.INT or (type_.kind == kinds.DECIMAL and type_.precision <= MAX_DIGITS)
+
+
+def averaged_as_double(type_: Type) -> bool:
+    """True if Spark adds the values of this type up as doubles to average them, and the index has exact sums.
+
+    >>> [averaged_as_double(Type.parse(name)) for name in ("int", "decimal(11,2)", "decimal(12,2)", "double")]
+    [True, True, False, False]
+    """
+    is_short = type_.kind == kinds.DECIMAL and type_.precision <= _MAX_DIGITS_AS_DOUBLE
+    return is_short or type_.kind == kinds.INT
 
 
 def sum_stats(type_: Type, sums: Sequence[Value]) -> TermStats:

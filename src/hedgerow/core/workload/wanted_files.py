@@ -8,15 +8,14 @@ from hedgerow.core.arrays import Bools, Ints
 from hedgerow.core.errors import assert_never
 from hedgerow.core.index.aggregates import Aggregate, Count, Extreme, Sum
 from hedgerow.core.index.joined_index import JoinedIndex
+from hedgerow.core.index.sums import averaged_as_double
 from hedgerow.core.index.top_k import Order
 from hedgerow.core.index.whole_matches import TypedTerm
 from hedgerow.core.predicates.nodes import Predicate, Term
 from hedgerow.core.predicates.sql_text import term_text
-from hedgerow.core.predicates.types import INT, OTHER, Type
+from hedgerow.core.predicates.types import OTHER, Type
 from hedgerow.core.workload.score import Means
 from hedgerow.core.workload.wanted_rows import Aggregates, AnyRows, Function, Top, WantedRows
-
-_MAX_DIGITS_AS_DOUBLE = 11  # of a decimal: Spark sums it without its point, and gives an average four digits more
 
 
 def files_for(
@@ -51,8 +50,8 @@ def _aggregates_of(name: Function, of: TypedTerm | None) -> Sequence[Aggregate]:
     if of is None:
         return [Count()]
     match name:
-        case "avg":  # Spark adds up as doubles what has at most eleven digits
-            return [Sum(of, as_double=of.type.kind == INT or of.type.precision <= _MAX_DIGITS_AS_DOUBLE), Count(of)]
+        case "avg":
+            return [Sum(of, as_double=averaged_as_double(of.type)), Count(of)]
         case "count":
             return [Count(of)]
         case "sum":
