@@ -61,7 +61,7 @@ def _measured(spark: SparkSession, files: int, bits: int, options: Options, fold
     begun = time.perf_counter()
     stored = build_filter(values, shape, np.unique(crcs), Folder(spark, str(folder)), "lookup", bits * files * 25.0)
     built = time.perf_counter() - begun
-    size = sum(size for _, size in stored.files)
+    size = sum(file.size for file in stored.files)
     lookup = Lookup("lookup", ("v",), "bigint", shape, stored.files, stored.per_file, 0, files, 0.0)
     rng = np.random.default_rng(options.seed)
     present = rng.integers(0, files * VALUES_OF_A_FILE, LOOKED_UP).tolist()

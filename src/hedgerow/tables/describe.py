@@ -48,7 +48,7 @@ def _lookups(table: StoredTable) -> list[dict[str, Any]]:
     """Return the facts of the filters for look-ups; those whose files are not as they were written are damaged."""
     side = table.format.side
     return [
-        {**lookup.facts(), "damaged": not dict(lookup.files).items() <= side.sizes(lookup.name).items()}
+        {**lookup.facts(), "damaged": not lookup.sizes.items() <= side.sizes(lookup.name).items()}
         for part in table.parts
         for lookup in part.entry.lookups
     ]

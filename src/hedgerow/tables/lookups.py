@@ -25,7 +25,7 @@ from hedgerow.core.pruning.evaluator import may_match
 from hedgerow.core.pruning.spark_hash import hash_of, is_hashable
 from hedgerow.core.pruning.value_filter import LEAST_BYTES, Shape, best_shape, looked_up
 from hedgerow.spark.start.session import spark_errors
-from hedgerow.spark.storage.filter_files import FilterFiles
+from hedgerow.spark.storage.filter_files import FilterFile, FilterFiles
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.write.build_filter import CountedValues, build_filter, count_values, numbered
 from hedgerow.tables.known_files import KnownFiles, file_names
@@ -59,7 +59,7 @@ class Lookup:
     path: tuple[str, ...]
     type: str
     shape: Shape
-    files: tuple[tuple[str, int], ...]
+    files: tuple[FilterFile, ...]
     per_file: int
     first: int
     count: int
@@ -70,8 +70,12 @@ class Lookup:
         return term_text(Column(self.path))
 
     @property
+    def sizes(self) -> dict[str, int]:
+        return {file.name: file.size for file in self.files}
+
+    @property
     def bytes(self) -> int:
-        return sum(size for _, size in self.files)
+        return sum(self.sizes.values())
 
     def files_in(self, side: Folder) -> FilterFiles:
         return FilterFiles(side, self.name, self.files, self.shape, self.per_file)
@@ -84,7 +88,7 @@ class Lookup:
     @staticmethod
     def from_dict(stored: Mapping[str, Any]) -> Lookup:
         """Return the filter of which `stored` has the fields."""
-        files = tuple((str(name), int(size)) for name, size in stored["files"])
+        files = tuple(FilterFile(str(name), int(size), str(footer)) for name, size, footer in stored["files"])
         shape = Shape(**stored["shape"])
         return Lookup(**{**stored, "path": tuple(map(str, stored["path"])), "shape": shape, "files": files})
 

@@ -16,7 +16,13 @@ from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import collect
 from hedgerow.core.pruning.evaluator import may_match, must_match, possible_outcomes
 from hedgerow.core.pruning.spark_hash import hash_of, xxh64
-from hedgerow.core.pruning.value_filter import MAX_FALSE_POSITIVES, MIN_BLOCK_BYTES, Block, Shape, best_shape
+from hedgerow.core.pruning.value_filter import (
+    MAX_FALSE_POSITIVES,
+    MIN_BLOCK_BYTES,
+    Block,
+    Shape,
+    best_shape,
+)
 from tests.support.random_cases import a_predicate, a_table, bits, seeds, seen, some_blocks
 
 BIGINT = Type("bigint")
@@ -59,6 +65,17 @@ def test_false_positives_and_bytes_are_those_of_the_formula(bits_a_value: int, f
     rate = np.mean([len(_places(shape, blocks, value)) for value in range(10**12, 10**12 + 3000)]) / files
     expected = shape.false_positives(values)
     assert abs(rate - expected) < 5 * np.sqrt(expected / (3000 * files)) + 0.05 * expected
+
+
+def test_blocks_keep_their_keys() -> None:
+    for random in seeds(91_000, 200):
+        shape = Shape(2**40, 9, 2**36, random.choice((0, 0, 1, 2, 4)))
+        scale = 256**shape.low_bytes
+        gaps = [random.choice((0, 1, 254, 255, 256, 509, 510, 511, random.randrange(3000))) for _ in range(50)]
+        keys = np.unique(np.cumsum(gaps) * scale + random.randrange(scale))[: random.randrange(50)]
+        block = shape.packed(keys)
+        assert block == _packed(keys.tolist(), shape.low_bytes)
+        assert shape.keys(block).tolist() == keys.tolist()
 
 
 def _blocks(shape: Shape, values: Sequence[Iterable[int]]) -> list[Block]:

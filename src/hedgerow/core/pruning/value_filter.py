@@ -71,13 +71,31 @@ class Shape:
         """Return the number of the block of a hash."""
         return self.short(h) // self.block_hashes
 
-    def places(self, block: Block, h: int) -> Ints:
-        """Return the places of the files that may hold a value with this hash."""
+    @property
+    def block_width(self) -> int:
+        """The number of different keys that a block may have."""
+        return self.block_hashes * self.files
+
+    def keys(self, block: Block) -> Ints:
+        """Return the keys of a block, counted from the first one that it may have."""
         gaps, low = (np.frombuffer(part, np.uint8) for part in block)
         keys = np.cumsum(gaps, dtype=np.int64)[gaps < MORE]
         for byte in low.reshape(len(keys), self.low_bytes).T:
             keys = keys << 8 | byte
-        first = self.short(h) % self.block_hashes * self.files
+        return keys
+
+    def packed(self, keys: Ints) -> Block:
+        """Return the block of these sorted keys; `write/build_filter` does the same in Spark."""
+        gaps = np.diff(keys >> 8 * self.low_bytes, prepend=0)
+        size = gaps // MORE + 1
+        in_bytes = np.full(size.sum(), MORE, np.uint8)
+        in_bytes[np.cumsum(size) - 1] = gaps % MORE
+        low = keys[:, None] >> 8 * np.arange(self.low_bytes)[::-1]
+        return in_bytes.tobytes(), low.astype(np.uint8).tobytes()
+
+    def places(self, block: Block, h: int) -> Ints:
+        """Return the places of the files that may hold a value with this hash."""
+        keys, first = self.keys(block), self.short(h) % self.block_hashes * self.files
         start, end = np.searchsorted(keys, (first, first + self.files))
         return keys[start:end] - first
 
@@ -131,11 +149,15 @@ def best_shape(values: Ints, max_bytes: float) -> Shape | None:
 
 def _shape(values: Ints, hashes: int) -> Shape:
     plain = Shape(hashes, len(values), 1, 0)
-    keys = float((hashes * plain._filled(values)).sum())
-    gap, low_bytes = hashes * len(values) / max(1.0, keys), 0
+    return _fitting_shape(hashes, len(values), float((hashes * plain._filled(values)).sum()))
+
+
+def _fitting_shape(hashes: int, files: int, keys: float) -> Shape:
+    """Return the shape of a filter with about so many keys."""
+    gap, low_bytes = hashes * files / max(1.0, keys), 0
     while gap > _MAX_GAP:
         gap, low_bytes = gap / 256, low_bytes + 1
-    return Shape(hashes, len(values), max(1, min(hashes, round(hashes * BLOCK_KEYS / max(1.0, keys)))), low_bytes)
+    return Shape(hashes, files, max(1, min(hashes, round(hashes * BLOCK_KEYS / max(1.0, keys)))), low_bytes)
 
 
 def _entropy(mean: float) -> float:

@@ -22,7 +22,7 @@ from hedgerow.core.pruning.value_filter import MORE, Shape
 from hedgerow.spark.compute.collect_stats import file_name
 from hedgerow.spark.helper_columns import helper_name
 from hedgerow.spark.start.session import engines_off, spark_errors
-from hedgerow.spark.storage.filter_files import DIGEST_BYTES, FilterFiles
+from hedgerow.spark.storage.filter_files import DIGEST_BYTES, ROW_GROUP_BYTES, FilterFiles, files_written
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.write.blocks import commit_options
 from hedgerow.spark.write.by_number import divided
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 FILE, VALUE = helper_name("file"), helper_name("value")
-_MAX_FILE_BYTES, _ROW_GROUP_BYTES = 64 << 20, 64 << 10
+_MAX_FILE_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def build_filter(values: DataFrame, shape: Shape, numbers: Ints, folder: Folder,
     from pyspark.sql import functions as f
 
     spark, path = values.sparkSession, f"{folder.full_path}/{name}"
-    rows = max(1, min(shape.blocks, int(shape.blocks * _ROW_GROUP_BYTES / max(1.0, size))))  # of a row group
+    rows = max(1, min(shape.blocks, int(shape.blocks * ROW_GROUP_BYTES / max(1.0, size))))  # of a row group
     per_file = -(-shape.blocks // max(1, round(size / _MAX_FILE_BYTES)))
     files = -(-shape.blocks // per_file)
     every_block = spark.range(shape.blocks).selectExpr("id AS block", "CAST(NULL AS BIGINT) AS key")
@@ -92,10 +92,10 @@ def build_filter(values: DataFrame, shape: Shape, numbers: Ints, folder: Folder,
         place = f.expr(f"CAST(block DIV {per_file} AS INT)")
         placed = divided(sealed, files, place).sortWithinPartitions("block")
         options = {"parquet.enable.dictionary": "false", "parquet.block.row.count.limit": str(rows)}
+        options |= {"parquet.column.statistics.enabled": "false"}  # a look-up reads the footer, but no statistics
         placed.write.options(**commit_options(spark, path), **options).parquet(path, compression="zstd")
     sizes = {n: b for n, b in folder.sizes(name).items() if n.startswith("part-")}
-    written = tuple(sorted(sizes.items()))
-    return FilterFiles(folder, name, written, shape, per_file)
+    return files_written(folder, name, sizes, shape, per_file)
 
 
 def is_intact(stored: FilterFiles) -> bool:
