@@ -207,6 +207,8 @@ def test_appends(attached: SparkSession, kind: str, own: ManagedTable) -> None:
     new = [f"event = md5('{i}')" for i in (ROWS, ROWS + 499, ROWS + 700, ROWS + 1499, ROWS + 1500)]
     opened = _check(attached, [*old, *new])
     assert max(opened) <= 8 and max(opened[len(old) :]) <= 3
+    lookups = own.describe()["lookups"]  # of the table; of two appends together; of the last one
+    assert all(sum(facts["column"].strip("`") == name for facts in lookups) == 3 for name in LOOKED_UP)
     own.verify()
     # Rows that others append are in files without a filter.
     frame = attached.range(9000, 9100).selectExpr(*COLUMNS)

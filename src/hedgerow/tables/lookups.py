@@ -6,6 +6,7 @@ WHERE event_id = '7f3a...'    the bounds of every file let it pass; the filters 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -23,9 +24,9 @@ from hedgerow.core.predicates.values import Value
 from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.core.pruning.evaluator import may_match
 from hedgerow.core.pruning.spark_hash import hash_of, is_hashable
-from hedgerow.core.pruning.value_filter import LEAST_BYTES, Shape, best_shape, looked_up
+from hedgerow.core.pruning.value_filter import LEAST_BYTES, Shape, best_shape, join_filters, looked_up
 from hedgerow.spark.start.session import spark_errors
-from hedgerow.spark.storage.filter_files import FilterFile, FilterFiles
+from hedgerow.spark.storage.filter_files import FilterFile, FilterFiles, write_filter
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.write.build_filter import CountedValues, build_filter, count_values, numbered
 from hedgerow.tables.known_files import KnownFiles, file_names
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 FOLDER = r"lookup-[0-9a-f]{12}"  # the names of folders with filters
 MAX_VALUES = 200  # a longer IN list is not looked up
 _MAX_REMEMBERED = 1000  # look-ups
+_MAX_JOINED_BYTES = 8 << 20  # larger filters are not joined, because the driver would do it
+_MAX_THREADS = 8
 _MIN_SKIPPED = 0.5  # the share that a filter has to skip of the files that the rest of the index lets pass
 _MIN_ADVISED_BYTES = 16 << 20  # a smaller table is read in no time
 _MAX_TRIED = 50  # literals of a column that tell how many files its bounds let pass
@@ -91,11 +94,6 @@ class Lookup:
         files = tuple(FilterFile(str(name), int(size), str(footer)) for name, size, footer in stored["files"])
         shape = Shape(**stored["shape"])
         return Lookup(**{**stored, "path": tuple(map(str, stored["path"])), "shape": shape, "files": files})
-
-
-def shifted(lookups: Iterable[Lookup], files: int) -> tuple[Lookup, ...]:
-    """Return the filters of a part before whose files so many others are put."""
-    return tuple(replace(lookup, first=lookup.first + files) for lookup in lookups)
 
 
 # --- choosing and building ---
@@ -155,7 +153,7 @@ def build_lookups(
     for column in sorted((c for c in names if gains[c] > 0), key=lambda c: (-gains[c], names[c])):
         values = np.zeros(len(numbers), np.int64)  # of the file at each place
         values[np.searchsorted(numbers, counted.files)] = counted.distinct[names[column]]
-        shape = best_shape(values, left)
+        shape = best_shape(values, left, can_join=not wanted[column])
         if shape is None:
             if wanted[column] and files.sizes.sum() >= _MIN_ADVISED_BYTES:
                 advise(
@@ -163,8 +161,7 @@ def build_lookups(
                     "values. WriteOptions(lookup_share=...) sets another share"
                 )
             continue
-        name = f"lookup-{uuid4().hex[:12]}"
-        size = shape.stored_bytes(values)
+        name, size = _new_name(), shape.stored_bytes(values)
         built = build_filter(numbered(frame, names[column]), shape, numbers, side, name, size)
         expected = shape.false_positives(values)
         type_ = str(schema[names[column]])
@@ -190,11 +187,66 @@ def gain_of_filter(passed: Sequence[int], distinct: Ints, in_all: int) -> float:
     return (opened - holding) * len(passed) if opened - holding >= max(1.0, opened * _MIN_SKIPPED) else 0.0
 
 
+def _new_name() -> str:
+    return f"lookup-{uuid4().hex[:12]}"
+
+
 def _numbers(names: Sequence[str]) -> Ints:
     return np.array([crc32(name.encode()) for name in file_names(names)], np.int64)
 
 
+# --- joining ---
+
+
+def join_lookups(
+    side: Folder, older: Sequence[StoredFilter], newer: Sequence[StoredFilter], files: int
+) -> tuple[Lookup, ...]:
+    """Return the filters of two parts whose files become one list; the older part has so many `files`.
+
+    Small filters of one column become one, because a look-up reads a block of each."""
+    newer = [replace(one, lookup=replace(one.lookup, first=one.lookup.first + files)) for one in newer]
+    lookups = [one.lookup for one in older]
+    for one in newer:
+        before = [o for o in older if _are_neighbours(o.lookup, one.lookup)]
+        joined = _joined(side, before[0], one) if before else None
+        if joined is not None:
+            lookups.remove(before[0].lookup)
+        lookups.append(joined or one.lookup)
+    return tuple(lookups)
+
+
+def _are_neighbours(a: Lookup, b: Lookup) -> bool:
+    return (a.path, a.type, a.first + a.count) == (b.path, b.type, b.first)
+
+
+def _joined(side: Folder, older: StoredFilter, newer: StoredFilter) -> Lookup | None:
+    """Write one filter of the files of two; None if they are large or damaged, or if it opens one more file.
+
+    A filter of its own costs a look-up about as much as one more file."""
+    both = (older, newer)
+    if sum(one.lookup.bytes for one in both) > _MAX_JOINED_BYTES:
+        return None
+    names = (*older.names, *newer.names)
+    numbers = np.unique(_numbers(names))
+    try:
+        placed = [(f.stored.shape, f.stored.all_blocks(), np.searchsorted(numbers, f.numbers)) for f in both]
+        shape, blocks, expected = join_filters(placed, len(numbers))
+    except _failures():
+        return None
+    if expected * len(names) > sum(one.lookup.false_positives * one.lookup.count for one in both) + 1:
+        return None
+    name = _new_name()
+    written = write_filter(side, name, shape, blocks)
+    of, files, per_file = older.lookup, written.files, written.per_file
+    return Lookup(name, of.path, of.type, shape, files, per_file, of.first, len(names), expected)
+
+
 # --- using ---
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """Return the errors of reading a filter."""
+    return (HedgerowError, ValueError, *spark_errors())
 
 
 @dataclass(frozen=True)
@@ -207,9 +259,14 @@ class StoredFilter:
     _remembered: dict[int, Bits] = field(default_factory=dict, repr=False)
 
     @cached_property
+    def numbers(self) -> Ints:
+        """The number of the file at each place in the keys."""
+        return np.unique(_numbers(self.names))
+
+    @cached_property
     def _places(self) -> Ints:
         """The place of each file in the keys."""
-        return np.unique(_numbers(self.names), return_inverse=True)[1]
+        return np.searchsorted(self.numbers, _numbers(self.names))
 
     def may_hold(self, kind: str, values: Sequence[Value]) -> Bools:
         type_, all_files = Type.parse(self.lookup.type), np.ones(len(self.names), bool)
@@ -218,11 +275,10 @@ class StoredFilter:
         hashes = [h for v in values if (h := hash_of(type_, v)) is not None]
         if len(hashes) < len(values):
             return all_files
-        failures: tuple[type[Exception], ...] = (HedgerowError, ValueError, *spark_errors())
         remembered = {h: bits for h in hashes if (bits := self._remembered.get(h)) is not None}
         try:
             bits_of = {**remembered, **self._read([h for h in hashes if h not in remembered])}
-        except failures:
+        except _failures():
             return all_files
         bits = np.bitwise_or.reduce([bits_of[h] for h in hashes])
         return np.unpackbits(bits, count=len(self.names)).view(bool)
@@ -250,6 +306,8 @@ class JoinedFilter:
 
     def may_hold(self, kind: str, values: Sequence[Value]) -> Bools:
         may_hold = np.ones(self.size, bool)
-        for start, one in self.sections:
-            may_hold[start : start + len(one.names)] &= one.may_hold(kind, values)
+        with ThreadPoolExecutor(_MAX_THREADS) as pool:
+            parts = pool.map(lambda section: section[1].may_hold(kind, values), self.sections)
+            for (start, one), part in zip(self.sections, parts, strict=True):
+                may_hold[start : start + len(one.names)] &= part
         return may_hold

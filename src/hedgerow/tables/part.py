@@ -25,7 +25,7 @@ from hedgerow.spark.start.session import is_remote
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.entry import Entry
 from hedgerow.tables.known_files import KnownFiles
-from hedgerow.tables.lookups import JoinedFilter, StoredFilter, shifted
+from hedgerow.tables.lookups import JoinedFilter, StoredFilter, join_lookups
 from hedgerow.tables.sealed import digest, read_sealed
 from hedgerow.tables.settings_fit import difference, fitting_index
 from hedgerow.tables.state import TableState
@@ -196,7 +196,7 @@ def with_joined_appends(side: Folder, state: TableState) -> TableState:
         if any(part.stored_index.cells is not None for part in both):
             return state
         checksum = None if older.checksum is None or newest.checksum is None else older.checksum + newest.checksum
-        lookups = (*older.lookups, *shifted(newest.lookups, older.files))
+        lookups = join_lookups(side, both[0].filters, both[1].filters, older.files)
         entry = replace(newest, id="", checksum=checksum, writes=(*older.writes, *newest.writes), lookups=lookups)
         index = concat_indexes([part.stored_index for part in both])
         newest = write_part(side, entry, index, KnownFiles.concat([part.known for part in both]))

@@ -22,6 +22,7 @@ from hedgerow.core.pruning.value_filter import (
     Block,
     Shape,
     best_shape,
+    join_filters,
 )
 from tests.support.random_cases import a_predicate, a_table, bits, seeds, seen, some_blocks
 
@@ -76,6 +77,46 @@ def test_blocks_keep_their_keys() -> None:
         block = shape.packed(keys)
         assert block == _packed(keys.tolist(), shape.low_bytes)
         assert shape.keys(block).tolist() == keys.tolist()
+
+
+def test_a_joined_filter_names_the_files_of_all() -> None:
+    for random in seeds(92_000, 60):
+        filters, names, held = [], random.sample(range(1000), 12), dict[int, set[int]]()  # the values of each file
+        hashes = 2 ** random.randint(1, 16)
+        for files in (names[:5], names[5 : random.randint(6, 11)]):
+            of_files = [random.sample(range(5000), random.randint(0, 200)) for _ in files]
+            shape = Shape(
+                hashes << random.choice((0, 0, 1, 3)), len(files), random.randint(1, hashes), random.choice((0, 1, 2))
+            )
+            filters.append((shape, _blocks(shape, of_files), np.array(files)))
+            held |= dict(zip(files, map(set, of_files), strict=True))
+        names = sorted(held)
+        placed = [(shape, blocks, np.searchsorted(names, files)) for shape, blocks, files in filters]
+        shape, blocks, false_positives = join_filters(placed, len(names))
+        assert (shape.files, len(blocks)) == (len(names), shape.blocks)
+        assert all(of.hashes % shape.hashes == 0 for of, _, _ in filters)
+        short = [{shape.short(_hash(v)) for v in held[name]} for name in names]
+        for value in random.sample(range(6000), 80):
+            expected = [place for place, of_file in enumerate(short) if shape.short(_hash(value)) in of_file]
+            assert _places(shape, blocks, value) == expected
+        assert false_positives == sum(map(len, short)) / (shape.hashes * len(names))
+
+
+def test_joined_filters_of_equal_appends_stay_precise() -> None:
+    counts = np.array([500] * 4)
+    shape = best_shape(counts, 2500, can_join=True)
+    assert shape is not None and shape.hashes & (shape.hashes - 1) == 0
+    exact = best_shape(counts, 2500)
+    assert exact is not None and exact.hashes < 2 * shape.hashes
+    filters = []
+    for number in range(8):
+        files = [range(value, value + 500) for value in range(number * 10**6, number * 10**6 + 4000, 1000)]
+        filters.append((shape, _blocks(shape, files), np.arange(4) + 4 * number))
+    joined, blocks, false_positives = join_filters(filters, 32)
+    assert joined.hashes == shape.hashes
+    assert false_positives == pytest.approx(shape.false_positives(counts), rel=0.05)
+    alone = sum(len(gaps) + len(low) for _, of_filter, _ in filters for gaps, low in of_filter)
+    assert sum(len(gaps) + len(low) for gaps, low in blocks) <= 1.05 * alone
 
 
 def _blocks(shape: Shape, values: Sequence[Iterable[int]]) -> list[Block]:

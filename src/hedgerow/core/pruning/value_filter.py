@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from math import log2
+from math import gcd, log2
 from typing import Protocol
 
 import numpy as np
@@ -34,6 +34,7 @@ _ENOUGH = 10  # times as many short hashes as keys: a look-up opens a tenth of a
 _MAX_GAP = 300  # mean gaps beyond it lose a byte, which is stored as it is
 _COMPRESSED = 1.03  # times the entropy of the gaps
 Block = tuple[bytes, bytes]  # the gaps of its keys, counted from the first key that it may have; the low bytes
+Placed = tuple["Shape", Sequence[Block], Ints]  # a filter with all its blocks, and the new places of its files
 
 
 class ValueFilter(Protocol):
@@ -126,8 +127,10 @@ def looked_up(predicates: Iterable[Predicate]) -> Iterator[tuple[Column, Sequenc
                     yield column, literals
 
 
-def best_shape(values: Ints, max_bytes: float) -> Shape | None:
+def best_shape(values: Ints, max_bytes: float, can_join: bool = False) -> Shape | None:
     """Return the shape with the fewest false positives for files with so many values; None if it has too many.
+
+    `can_join`: take a power of two as the number of short hashes, see `join_filters`.
 
     >>> best_shape(np.array([1_000_000] * 20), 25e6)
     Shape(hashes=200000000, files=20, block_hashes=10025, low_bytes=0)
@@ -143,8 +146,25 @@ def best_shape(values: Ints, max_bytes: float) -> Shape | None:
             low = middle
         else:
             high = middle - 1
-    best = _shape(values, low)
+    best = _shape(values, 1 << low.bit_length() - 1 if can_join else low)
     return best if best.false_positives(values) <= MAX_FALSE_POSITIVES else None
+
+
+def join_filters(filters: Sequence[Placed], files: int) -> tuple[Shape, list[Block], float]:
+    """Return several filters as one of so many files: its shape, its blocks, and its false positives.
+
+    A short hash of the joined filter follows from that of any of them: its number of short hashes divides theirs."""
+    hashes = gcd(*(shape.hashes for shape, _, _ in filters))
+    all_keys = []
+    for old, old_blocks, places in filters:
+        of_blocks = [old.keys(block) + number * old.block_width for number, block in enumerate(old_blocks)]
+        short, place = np.divmod(np.concatenate(of_blocks), old.files)
+        all_keys.append(short % hashes * files + places[place])
+    keys = np.unique(np.concatenate(all_keys))
+    shape = _fitting_shape(hashes, files, len(keys))
+    ends = np.searchsorted(keys, np.arange(1, shape.blocks) * shape.block_width)
+    blocks = [shape.packed(of_block - i * shape.block_width) for i, of_block in enumerate(np.split(keys, ends))]
+    return shape, blocks, len(keys) / (hashes * files)
 
 
 def _shape(values: Ints, hashes: int) -> Shape:
