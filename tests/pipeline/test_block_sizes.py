@@ -23,7 +23,7 @@ from tests.support.events_table import conditions, write_events
 BYTES_ARE_SLOW, FILES_ARE_SLOW = Speed(0.1, 1e-9, 1e-3), Speed(0.1, 1.0, 1e-9)
 MEASURED = Speed(0.2, 0.03, 1e-8)
 LONG = pytest.mark.long
-SEVERAL = ["qdtree", "hilbert", *(pytest.param(name, marks=LONG) for name in ("auto", "bottom_up", "zorder_learned"))]
+SEVERAL = ["qdtree", *(pytest.param(name, marks=LONG) for name in ("hilbert", "auto", "zorder_learned"))]
 
 
 @pytest.fixture(scope="module", params=["counts in memory", pytest.param("Spark counts", marks=LONG)])
@@ -59,7 +59,8 @@ def test_blocks_get_smaller_where_reading_costs_more_than_files(
     assert posed.problem.block_rows == largest and found in smaller
 
 
-@pytest.mark.parametrize("learner", SEVERAL)
+# Here bottom_up reads 8 % less in smaller blocks: too little for so many files.
+@pytest.mark.parametrize("learner", [*SEVERAL, pytest.param("bottom_up", marks=LONG)])
 def test_blocks_stay_large_where_files_cost_more_than_reading(
     posed: TableProblem, learner: str, usual: Callable[[Speed], None]
 ) -> None:
