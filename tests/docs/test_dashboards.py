@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 import hedgerow
 from hedgerow.spark.start.session import configured
+from tests.support.light_session import COMPILED
 
 PAGE = (Path(__file__).parents[2] / "docs/guide/dashboards.md").read_text()
 
@@ -19,7 +20,8 @@ def test_page(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture
     names: dict[str, Any] = {}
     compared = 0
     try:
-        with configured(spark, files__minPartitionNum="2"):  # as in the page's session: it decides where files end
+        # As in the page's session: the number of partitions decides where files end.
+        with configured(spark, files__minPartitionNum="2", **COMPILED):
             for program, _, shown in re.findall(r"```python\n(.*?)```(\n```text\n(.*?)```)?", PAGE, re.S):
                 exec(compile(program.replace("shop/", f"{tmp_path}/"), "dashboards.md", "exec"), names)
                 printed = capsys.readouterr().out.replace(f"{tmp_path}/", "shop/")

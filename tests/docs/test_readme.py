@@ -10,6 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import hedgerow
+from hedgerow.spark.start.session import configured
+from tests.support.light_session import COMPILED
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -20,7 +22,8 @@ def test_example(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixt
     assert "lake/" in program
     names: dict[str, Any] = {}
     try:
-        exec(compile(program.replace("lake/", f"{tmp_path}/"), "README.md", "exec"), names)
+        with configured(spark, **COMPILED):
+            exec(compile(program.replace("lake/", f"{tmp_path}/"), "README.md", "exec"), names)
         (scan,) = hedgerow.last_query(spark)
         assert 0 < scan.files_opened < scan.files / 2
     finally:

@@ -16,6 +16,8 @@ LIGHT = {
     "spark.sql.ui.explainMode": "simple",
     "spark.databricks.delta.snapshotPartitions": "1",
 }
+# For the few queries over a hundred thousand rows and more, code is worth compiling.
+COMPILED = {"codegen__wholeStage": "true", "codegen__factoryMode": "FALLBACK"}
 # Hadoop's settings of services that local files do not need. Spark copies all settings for each scan and each file.
 _SERVICES = (
     *("yarn.", "dfs.", "ipc.", "ha.", "fs.s3a.", "fs.azure.", "fs.ftp.", "hadoop.http.", "hadoop.registry.", "net."),
