@@ -104,6 +104,6 @@ def sampled(seed: int) -> tuple[Rows, Problem]:
         near = And((Compare(x, ">=", lit(low)), Compare(x, "<", lit(low + 10))))
         one = Compare(col("y"), "=", lit(random.randint(0, 7)))
         queries.append(random.choice((near, And((near, one)), Or((one, Compare(col("z"), "<", lit(z)))))))
-    sample = Sample.of_table(table, max(30, n // 3), seed)
+    sample = Sample.of_table(table).part(max(30, n // 3), seed)
     problem = Problem.build(sample, tuple(queries), random.choice((1, 10, 60, 100)), seed=seed)
     return Rows.of_table(table), counting(Rows.of_table(table), problem)

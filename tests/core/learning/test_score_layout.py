@@ -119,13 +119,13 @@ def test_nothing_to_score() -> None:
 
 
 def test_sample() -> None:
-    some = Sample.of_table(TABLE, rows=4, seed=1, truths={LIKE: np.array([2] * 5 + [1] * 5, np.uint8)})
+    some = Sample.of_table(TABLE, {LIKE: np.array([2] * 5 + [1] * 5, np.uint8)}).part(4, seed=1)
     assert (len(some), some.table_rows, some.fraction) == (4, 10, 0.4)
     values = some.rows.ranks(x)
     drawn = [values.values[place] for place in values.places]
     assert drawn == sorted(drawn) and len(set(drawn)) == 4
     assert some.rows.evaluate(LIKE).tolist() == [2 if v < 5 else 1 for v in drawn]
-    assert len(Sample.of_table(TABLE, rows=99)) == 10
+    assert len(Sample.of_table(TABLE).part(99)) == 10
     assert SAMPLE.width == {"x": 8.0, "y": 8.0, "wide": 16.0}
     with pytest.raises(LayoutError, match="empty"):
         Sample.of_table(TABLE.slice(0, 0))
@@ -168,7 +168,7 @@ def test_the_cuts_most_asked_for_stay() -> None:
 
 
 def test_problem() -> None:
-    quarter = Sample.of_table(TABLE, rows=5)
+    quarter = Sample.of_table(TABLE).part(5)
     problem = Problem.build(quarter, (And((LOW, LIKE)), TRUE), block_rows=4)
     assert problem.cuts == (LOW,), "the sample says nothing about LIKE"
     assert problem.sample_block_rows == 2

@@ -56,7 +56,7 @@ def expected(sample: Sample, asked: list[Predicate]) -> float:
 @pytest.mark.parametrize("kind", KINDS)
 def test_expected_blocks(kind: str, shape: str) -> None:
     whole = Sample.of_table(table(kind))
-    sample = Sample.of_table(table(kind), SAMPLED, seed=1)
+    sample = Sample.of_table(table(kind)).part(SAMPLED, seed=1)
     r = np.random.default_rng(2)
     drawn = r.choice(table(kind)["key"].to_numpy(), (60, 3)).tolist()
     asked: list[Predicate] = []
@@ -77,7 +77,8 @@ def test_all_rows_hide_nothing() -> None:
 
 
 def test_frequent_conditions_hide_nothing() -> None:
-    whole, sample = (Sample.of_table(table("few rows each"), n) for n in (None, SAMPLED))
+    whole = Sample.of_table(table("few rows each"))
+    sample = whole.part(SAMPLED)
     asked: list[Predicate] = [Compare(place, "<", lit(ROWS // 5)), Compare(day, "=", lit(3))]
     assert expected(sample, asked) == pytest.approx(opened(whole, asked), abs=0.01)
 
@@ -85,7 +86,7 @@ def test_frequent_conditions_hide_nothing() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_number_of_values(kind: str) -> None:
     real = len(np.unique(table(kind)["key"].to_numpy()))
-    estimated = distinct_in_table(Sample.of_table(table(kind), SAMPLED), key)
+    estimated = distinct_in_table(Sample.of_table(table(kind)).part(SAMPLED), key)
     assert real / 2.5 <= estimated <= 2.5 * real
 
 

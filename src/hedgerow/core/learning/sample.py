@@ -47,7 +47,8 @@ class Sample:
         """
         if rows >= len(self):
             return self
-        return replace(self, rows=self.rows.take(_random_places(len(self), rows, seed)))
+        places = np.random.default_rng(seed).choice(len(self), rows, replace=False)
+        return replace(self, rows=self.rows.take(np.sort(places)))
 
     def noting(self, predicates: Iterable[Predicate]) -> Sample:
         """Return the same rows with the outcomes of these predicates noted, as in an index."""
@@ -72,19 +73,10 @@ class Sample:
         return cache[key]
 
     @staticmethod
-    def of_table(
-        table: pa.Table, rows: int | None = None, seed: int = 0, truths: Mapping[Predicate, Bits] | None = None
-    ) -> Sample:
-        """Draw `rows` random rows of an Arrow table (default: all), in its order; `truths` are per row of the table."""
+    def of_table(table: pa.Table, truths: Mapping[Predicate, Bits] | None = None) -> Sample:
+        """Return all rows of an Arrow table as a sample; `truths`: the outcomes of predicates on each row."""
         if not table.num_rows:
             raise LayoutError("the table is empty, so there is nothing to learn from")
-        drawn = Rows(Rows.of_table(table).columns, truths or {})
+        rows = Rows(Rows.of_table(table).columns, truths or {})
         width = {quote_name(name): table[name].nbytes / table.num_rows for name in table.column_names}
-        if rows is not None and rows < table.num_rows:
-            drawn = drawn.take(_random_places(table.num_rows, rows, seed))
-        return Sample(drawn, table.num_rows, as_schema(table.schema), width)
-
-
-def _random_places(n: int, count: int, seed: int) -> np.ndarray:
-    """Return `count` random places below `n`, in order."""
-    return np.sort(np.random.default_rng(seed).choice(n, count, replace=False))
+        return Sample(rows, table.num_rows, as_schema(table.schema), width)
