@@ -7,13 +7,13 @@ import pytest
 from tests.support.other_process import run
 from tests.support.things_table import FILES
 
-SESSION = """
+START = """
 import json, os, signal, sys, time
 from pyspark.sql import SparkSession
 from hedgerow.spark.start.jar import conf_lines
 from tests.support.processes import helpers
 
-path, files = sys.argv[1], int(sys.argv[2])
+path = sys.argv[1]
 builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
 own = {"spark.hedgerow.startTimeout": "120s", "spark.hedgerow.timeout": "20s", "spark.driver.host": "127.0.0.1"}
 for key, value in {**conf_lines(), **own}.items():
@@ -21,8 +21,11 @@ for key, value in {**conf_lines(), **own}.items():
 spark = builder.getOrCreate()
 java = int(spark._jvm.java.lang.ProcessHandle.current().pid())
 
-def rows():
+def rows(spark=spark):
     return spark.sql(f"SELECT count(*) FROM parquet.`{path}` WHERE number < 20").head()[0]
+"""
+
+SESSION = """
 
 def told():
     [row] = spark.sql("SELECT files_opened, reason FROM hedgerow_last_query()").collect()
@@ -57,7 +60,37 @@ os._exit(0)
 @pytest.mark.spark
 @pytest.mark.long
 def test_its_python_process(things: str) -> None:
-    opened, reason, again, has_ended = run(SESSION, things, str(FILES))
+    opened, reason, again, has_ended = run(START + SESSION, things)
     assert opened == FILES and "has ended" in reason
     assert again == 1
     assert has_ended
+
+
+DETACHED = """
+import hedgerow as hr
+
+def opened(spark):
+    assert rows(spark) == 20
+    return spark.sql("SELECT files_opened FROM hedgerow_last_query()").collect()
+
+hr.detach(spark)
+detached = [opened(spark), helpers(java)]
+other = spark.newSession()
+others = opened(other)[0][0]
+hr.detach(other)
+hr.attach(spark)
+again = opened(spark)[0][0]
+last = [scan.files_opened for scan in hr.last_query(spark)]
+print(json.dumps([detached, others, opened(other), again, last]))
+spark.stop()
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.long
+def test_detach_lasts(things: str) -> None:
+    """Before a session's first query too, when the extension has not attached it yet."""
+    detached, others, others_detached, again, last = run(START + DETACHED, things)
+    assert detached == [[], []]  # no scan was looked at, and no process was started
+    assert others == 1 and others_detached == []
+    assert again == 1 and last == [1]

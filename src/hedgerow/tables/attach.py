@@ -29,6 +29,8 @@ def install(spark: SparkSession) -> None:
 def remove(spark: SparkSession) -> None:
     """Remove the rule from the session; nothing happens if it is not attached."""
     needs_jvm(spark, "detach")
+    # The extension attaches a session when Spark first asks for its rules; from now on it leaves this one alone.
+    spark._jsparkSession.sessionState().optimizer().extendedOperatorOptimizationRules()
     _set_rules(spark, [rule for rule in _rules(spark) if not _is_ours(rule)])
 
 
