@@ -6,9 +6,11 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hedgerow.spark.start.delta_jars import delta_settings
 from tests.support.door import CONNECT, QUERY, SESSION, THRIFT, Door, free_port, thrift_address
 from tests.support.other_process import run
 from tests.support.processes import LOOPBACK, helpers, listening, py4j_answer, variables
@@ -60,7 +62,7 @@ import json, sys
 import hedgerow as hr
 from pyspark.sql import SparkSession
 
-port, path, query = sys.argv[1:]
+port, format, path, query = sys.argv[1:]
 spark = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").getOrCreate()
 
 
@@ -69,26 +71,32 @@ def ask(frame):  # the rows, and the files that were opened for them
     return [json.loads(json.dumps(rows, default=str)), [[s.files_opened, s.reason] for s in hr.last_query(spark)]]
 
 
-hard = "word LIKE '%9' AND (number < 20 OR number = 25)"  # no condition that Hedgerow itself reads over Connect
-spark.read.parquet(path).createOrReplaceTempView("things")
+spark.read.format(format).load(path).createOrReplaceTempView("things")
 found = {"unattached": ask(spark.sql(query))}
 hr.attach(spark)
-table = hr.table(spark, path)
 [printed] = spark.sql("SELECT 'told', table, files, files_opened, reason FROM hedgerow_last_query()").collect()
+found |= {"printed": list(printed), "sql": ask(spark.sql(query)), "route": ask(hr.route(spark, query))}
+"""
+
+READ = """
+hard = "word LIKE '%9' AND (number < 20 OR number = 25)"  # no condition that Hedgerow itself reads over Connect
+table = hr.table(spark, path)
 found |= {
-    "printed": list(printed),
-    "sql": ask(spark.sql(query)),
-    "route": ask(hr.route(spark, query)),
     "hard": ask(table.read(where=hard)),
     "hard, routed": ask(hr.route(spark, f"SELECT a.* FROM things a JOIN (SELECT id FROM things WHERE {hard}) b ON a.id = b.id")),
     "files": [len(table.files(where=hard)), len(table.files(where="number < 20")), len(table.files())],
 }
 spark.sql("SET hedgerow.enabled=false")
+found["hard, off"] = ask(table.read(where=hard))[0]
+spark.sql("RESET hedgerow.enabled")
+"""
+
+OFF = """
+spark.sql("SET hedgerow.enabled=false")
 found["off"] = ask(spark.sql(query))[0]
 spark.sql("RESET hedgerow.enabled")
 hr.detach(spark)
 found["detached"] = ask(spark.sql(query))[0]
-found["detached, hard"] = ask(table.read(where=hard))[0]
 hr.attach(spark)
 found["attached again"] = ask(spark.sql(query))
 spark.stop()
@@ -97,19 +105,34 @@ print(json.dumps(found))
 
 
 def test_spark_connect(things: str, tmp_path: Path) -> None:
-    pytest.importorskip("grpc")
-    port = free_port()
-    door = Door.made(tmp_path, spark_connect_grpc_binding_port=str(port))
-    query = QUERY.format(table="things")
-    with door.started("spark-submit", *CONNECT, port=port):
-        found = run(CLIENT, str(port), things, query)
-    rows = found["off"]
-    assert len(rows) == 20
-    assert found["printed"] == ["told", "things", FILES, 1, None]
-    for how in ("unattached", "sql", "route", "attached again"):
-        assert found[how] == [rows, [[1, None]]], how
-    assert found["detached"] == rows
-    assert found["hard"] == [found["detached, hard"], [[1, None]]]
+    found = connected(tmp_path, CLIENT + READ + OFF, "parquet", things, QUERY.format(table="things"))
+    check(found, rows=20, opened=1)
+    assert found["hard"] == [found["hard, off"], [[1, None]]]
     assert len(found["hard"][0]) == 2
     assert found["hard, routed"][0] == found["hard"][0] and [1, None] in found["hard, routed"][1]
     assert found["files"] == [1, 1, FILES]
+
+
+def test_spark_connect_with_delta(delta_things: str, tmp_path: Path) -> None:
+    # Delta's own bounds skip no file for this list.
+    query = QUERY.format(table="things").replace("number < 20", "number IN (5, 1995)")
+    own = delta_settings({}, fetch=False)
+    check(connected(tmp_path, CLIENT + OFF, "delta", delta_things, query, **own), rows=2, opened=2)
+
+
+def connected(folder: Path, program: str, format: str, path: str, query: str, **own: str) -> dict[str, Any]:
+    """Run the program as a client of a Spark Connect server with the extension; return the JSON that it prints."""
+    pytest.importorskip("grpc")
+    port = free_port()
+    door = Door.made(folder, spark_connect_grpc_binding_port=str(port), **own)
+    with door.started("spark-submit", *CONNECT, port=port):
+        found: dict[str, Any] = run(program, str(port), format, path, query)
+    return found
+
+
+def check(found: dict[str, Any], rows: int, opened: int) -> None:
+    assert len(found["off"]) == rows
+    assert found["printed"] == ["told", "things", FILES, opened, None]
+    for how in ("unattached", "sql", "route", "attached again"):
+        assert found[how] == [found["off"], [[opened, None]]], how
+    assert found["detached"] == found["off"]
