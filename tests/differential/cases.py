@@ -137,6 +137,8 @@ def run(lines: Sequence[str], names: dict[str, Any]) -> None:
     for line in lines:
         try:
             exec(line, names)  # the very lines that the script of a failing case has
+        except (AttributeError, ImportError, NameError):
+            raise  # a line names what the code no longer has
         except Exception as error:
             if not line.startswith(("learned", "hr.apply", "workload")):
                 raise Refused(f"{line[:200]}: {error}") from error

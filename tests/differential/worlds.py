@@ -414,7 +414,7 @@ place = tempfile.mkdtemp()
 
 
 # A filter of such small tables gains nothing, for the index lists all values of each file.
-GAINS = ("from unittest.mock import patch", 'gains = patch("hedgerow.tables.lookups._gain", lambda *_: 1.0); gains.start()', "gains.stop()")  # fmt: skip
+GAINS = ("from unittest.mock import patch", 'gains = patch("hedgerow.tables.lookups.gain_of_filter", lambda *_: 1.0); gains.start()', "gains.stop()")  # fmt: skip
 
 
 def configured(session: str, settings: Mapping[str, str]) -> list[str]:
