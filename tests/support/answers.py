@@ -84,17 +84,22 @@ def columns_of(frame: DataFrame) -> tuple[tuple[str, str], ...]:
 
 def opened(frame: DataFrame, condition: str) -> tuple[int, int]:
     """The files that an attached query opens, and all; its answer is compared with that of a pass over all rows."""
-    return opened_by_each(frame, [condition])[condition]
+    with attached_to(frame.sparkSession):
+        attached = answer(frame.where(condition))
+        [scan] = hr.last_query(frame.sparkSession)
+    assert [attached] == answers(frame, [condition]), condition
+    return scan.files_opened, scan.files
 
 
 def opened_by_each(frame: DataFrame, conditions: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """The same of many conditions."""
-    spark, found, files = frame.sparkSession, [], {}
+    """The same of many conditions: each is planned by itself, and all run as one query."""
+    spark, files = frame.sparkSession, {}
     with attached_to(spark):
         for condition in conditions:
-            found.append(answer(frame.where(condition)))
+            frame.where(condition)._jdf.queryExecution().optimizedPlan()
             [scan] = hr.last_query(spark)
             files[condition] = scan.files_opened, scan.files
+        found, _ = ask_all([frame.where(condition) for condition in conditions])
     for condition, attached, plain in zip(conditions, found, answers(frame, conditions), strict=True):
         assert attached == plain, condition
     return files
