@@ -11,6 +11,7 @@ from hedgerow.core.predicates.nodes import Compare, col, lit
 from hedgerow.core.pruning.value_filter import Shape
 from hedgerow.core.workload.references import Joined, Reference
 from hedgerow.spark.compute.checksum import Checksum
+from hedgerow.spark.storage.filter_files import FilterFile
 from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.entry import Entry
 from hedgerow.tables.lookups import Lookup
@@ -34,13 +35,17 @@ ENTRY = Entry(
     seals={"index-b.arrow": "digest"},
     origin={**MARKS, "given": {"type": 0.5}},
     writes=(("a", 3),),
-    lookups=(Lookup("lookup-1", ("k",), "bigint", Shape(1, 2, 3, 4), (("a.bin", 5),), 1, 0, 1, 0.01),),
+    lookups=(
+        Lookup("lookup-1", ("k",), "bigint", Shape(1, 2, 3, 4), (FilterFile("a.parquet", 5, "digest"),), 1, 0, 1, 0.01),
+    ),
 )
 
 
 def test_a_state_comes_back() -> None:
     state = TableState("parquet", "t", (ENTRY, ENTRY), ({"operation": "apply", **MARKS},), ("a",))
-    assert TableState.of_bytes(state.to_bytes(), "here") == state
+    again = TableState.of_bytes(state.to_bytes(), "here")
+    assert again == state
+    assert again.parts[1].lookups[0].sizes == {"a.parquet": 5}
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from hedgerow.core.pruning.value_filter import Shape
 from hedgerow.core.workload.references import Joined, Reference
 from hedgerow.spark.compute.checksum import Checksum
 from hedgerow.spark.storage.column_identity import column_identities
+from hedgerow.spark.storage.filter_files import FilterFile
 from hedgerow.spark.storage.source import schema_of
 from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.lookups import Lookup
@@ -90,7 +91,8 @@ class Entry:
     @staticmethod
     def of_json(stored: object) -> Entry:
         """Return the entry that `encode` wrote; errors of many kinds if it did not."""
-        entry: Entry = decode(stored, (Entry, Writing, Checksum, StoredJoin, Joined, Reference, Lookup, Shape))
+        members = Writing, Checksum, StoredJoin, Joined, Reference, Lookup, Shape, FilterFile
+        entry: Entry = decode(stored, (Entry, *members))
         column_identities(entry.fields)  # raises an error if a field is damaged
         return entry
 

@@ -88,13 +88,6 @@ class Lookup:
         shown = {"column": self.column, "files": self.count, "bytes": self.bytes}
         return {**shown, "false_positives": round(self.false_positives, 4)}
 
-    @staticmethod
-    def from_dict(stored: Mapping[str, Any]) -> Lookup:
-        """Return the filter of which `stored` has the fields."""
-        files = tuple(FilterFile(str(name), int(size), str(footer)) for name, size, footer in stored["files"])
-        shape = Shape(**stored["shape"])
-        return Lookup(**{**stored, "path": tuple(map(str, stored["path"])), "shape": shape, "files": files})
-
 
 # --- choosing and building ---
 

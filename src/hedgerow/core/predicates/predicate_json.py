@@ -23,12 +23,13 @@ _MARKS = {"node", "literal", "type", "decimal", "binary", "float", "plain"}  # e
 
 
 def encode(node: Any) -> dict[str, Any]:
-    """Return the JSON value of a predicate, a term, or another dataclass of such and of plain values.
+    """Return the JSON value of a predicate, a term, or another dataclass or named tuple of such and of plain values.
 
     >>> encode(nodes.IsNull(nodes.col("x")))
     {'node': 'IsNull', 'term': {'node': 'Column', 'path': ['x']}}
     """
-    return {"node": type(node).__name__, **{f.name: _to_json(getattr(node, f.name)) for f in fields(node)}}
+    names = getattr(node, "_fields", None) or [f.name for f in fields(node)]
+    return {"node": type(node).__name__, **{name: _to_json(getattr(node, name)) for name in names}}
 
 
 def decode(value: object, others: Sequence[type[Any]] = ()) -> Any:
@@ -52,7 +53,7 @@ def decode_predicate(value: object) -> Predicate:
 
 def _to_json(value: Any) -> Any:
     match value:
-        case tuple():
+        case tuple() if not hasattr(value, "_fields"):
             return [_to_json(v) for v in value]
         case Literal(kind, v):
             return {"literal": kind, "value": _to_json(v)}
@@ -68,7 +69,7 @@ def _to_json(value: Any) -> Any:
             return {"plain": value}
     if value is NAN:
         return {"float": "nan"}
-    return encode(value) if is_dataclass(value) else value
+    return encode(value) if is_dataclass(value) or isinstance(value, tuple) else value
 
 
 def _from_json(value: Any, classes: Mapping[str, type[Any]]) -> Any:
