@@ -210,7 +210,7 @@ def copied(template: Path, tmp_path: Path, name: str) -> str:
 
 
 @pytest.mark.usefixtures("gates")
-@pytest.mark.parametrize("times", [3, pytest.param(1000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("times", [2, pytest.param(1000, marks=pytest.mark.long)])
 def test_an_append_is_killed(spark: SparkSession, template: Path, tmp_path: Path, times: int) -> None:
     """At every step, or at some: the first and the last ones among them."""
     whole = append(spark, copied(template, tmp_path, "whole"), 1000)
