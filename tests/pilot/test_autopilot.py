@@ -185,6 +185,7 @@ def test_of_a_table_of_others_the_files_that_queries_read(
     hr.table(spark, place).verify()
 
 
+@pytest.mark.long
 def test_the_worst_files_alone(spark: SparkSession, delta_table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Queries for the newest rows: only the files of these are laid out anew, and not again soon after."""
     monkeypatch.setattr(History, "rewrites", [])  # how long the rewrite took is the machine's affair

@@ -70,7 +70,7 @@ def test_what_delta_skips_is_not_read_now(delta: SparkSession, place: str, workl
     assert advice.rows_read < 0.6
 
 
-@pytest.mark.parametrize("name", ["qdtree", "range"])
+@pytest.mark.parametrize("name", ["qdtree", pytest.param("range", marks=pytest.mark.long)])
 def test_a_rewrite_in_place_reads_what_was_advised(
     delta: SparkSession, events: DataFrame, place: str, workload: Workload, advice: Advice, name: str, tmp_path: Path
 ) -> None:

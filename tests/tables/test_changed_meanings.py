@@ -79,7 +79,7 @@ def test_ilike_goes_by_the_session_s_letters(spark: SparkSession, tmp_path: Path
         assert opened_of(spark, place, condition) >= 4
 
 
-@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("turned", [pytest.param(False, marks=pytest.mark.long), True])
 def test_a_dot_in_a_name_beside_a_field(spark: SparkSession, tmp_path: Path, turned: bool) -> None:
     """In a footer both are called a.b."""
     columns = ("id", "concat('w', id % 50, ' elm') AS `a.b`", "struct(concat('w', id % 50, ' fir') AS b) AS a")

@@ -126,7 +126,8 @@ def test_every_verb(request: pytest.FixtureRequest, spark: SparkSession, tmp_pat
     }
 
 
-@pytest.mark.parametrize("clone", [False, pytest.param(True, marks=LONG)])
+@pytest.mark.long
+@pytest.mark.parametrize("clone", [False, True])
 def test_partitions_and_clones(delta: SparkSession, tmp_path: Path, clone: bool) -> None:
     """A clone names its files by absolute paths."""
     spark, path = delta, str(tmp_path / "a%20b")

@@ -28,7 +28,7 @@ def last_row_as(spark: SparkSession, column: str, value: str) -> DataFrame:
     )
 
 
-@pytest.mark.parametrize("format_", ["parquet", "delta"])
+@pytest.mark.parametrize("format_", [pytest.param("parquet", marks=pytest.mark.long), "delta"])
 def test_a_row_that_fails(delta: SparkSession, tmp_path: Path, format_: str) -> None:
     path = str(tmp_path / "things")
     if format_ == "delta":

@@ -26,7 +26,7 @@ def rows(spark: SparkSession, start: int, end: int, *subjects: str) -> DataFrame
     return spark.range(start, end).selectExpr("id", *texts, "id % 7 AS number")
 
 
-@pytest.mark.parametrize("kind", ["parquet", "delta"])
+@pytest.mark.parametrize("kind", ["parquet", pytest.param("delta", marks=pytest.mark.long)])
 def test_searches(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path, kind: str) -> None:
     source, path = str(tmp_path / "runs_source"), str(tmp_path / "runs")
     if kind == "delta":

@@ -85,6 +85,7 @@ def test_what_we_append_is_ours(delta: SparkSession, liquid: str) -> None:
     assert same(delta, liquid, "number < 100") < len(providers(delta, liquid))
 
 
+@pytest.mark.long
 def test_optimize_full_takes_the_table_back(delta: SparkSession, liquid: str) -> None:
     before = sorted(delta.read.format("delta").load(liquid).collect())
     laid_out(delta, liquid)

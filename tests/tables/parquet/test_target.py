@@ -146,7 +146,7 @@ def test_every_spelling_of_a_place(
         assert table.verify()["rows"] == ROWS
 
 
-@pytest.mark.parametrize("kind", ["plain", "managed", "nowhere"])
+@pytest.mark.parametrize("kind", ["managed", *(pytest.param(k, marks=pytest.mark.long) for k in ("plain", "nowhere"))])
 def test_a_link_stays(spark: SparkSession, lake: Path, learned: hr.Learned, kind: str) -> None:
     link, before = lake / "link", outside(contents(lake), kind)
     link.symlink_to(kind)
