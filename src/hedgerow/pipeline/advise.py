@@ -99,8 +99,8 @@ def _basis(table_problem: TableProblem, fitting: int, cost_basis: str | None) ->
     yield f"rows: {len(table_problem.drawn):,} of {table_problem.source.rows:,}, drawn at random"
     yield "as it is: without what an index, partitions, Delta's log and Parquet's footers skip"
     if table_problem.options.recurrence != 1:
-        yield "literals: others than those of the workload; 'seen': those of the workload, which an index may know"
-    yield "not attached: the rows in files whose bounds let plain Spark, Delta or DuckDB skip no more"
+        yield "figures: for literals that no query has; seen: for those of the queries, which an index may know"
+    yield "not attached: the rows in files that plain Spark, Delta and DuckDB do not skip by their bounds"
     queries = table_problem.queries
     if len(queries) < fitting:
         yield f"queries: {len(queries):,} of {fitting:,}, drawn by weight"
