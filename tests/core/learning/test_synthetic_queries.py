@@ -474,6 +474,17 @@ def test_unseen_literals_are_like_the_observed_ones() -> None:
     values = [p.literal.value for p in unseen if isinstance(p, Compare)]
     assert len(values) == 20 and sum(v < 40 for v in values[:10]) >= 6
     assert all(abs(v - p.literal.value) < 100 for v, p in zip(values[10:], recent, strict=True))
+    assert min(values[10:]) >= 4000 and max(values[10:]) <= 4900
+
+
+def test_unseen_bounds_stay_among_the_observed_ones() -> None:
+    table = pa.table({"status": [200, 404, 500, 503] * 100, "day": list(range(400))})
+    errors = [Compare(col("status"), ">=", lit(n)) for n in (500, 503, 500, 503)]
+    days = [Compare(col("day"), "<", lit(n)) for n in (390, 394, 399)]
+    unseen, _ = with_unseen_literals([*errors, *days], Sample.of_table(table))
+    assert unseen[:4] == errors  # there is no other bound
+    assert not set(unseen[4:]) & set(days)
+    assert all(isinstance(p, Compare) and 390 <= p.literal.value <= 399 for p in unseen[4:])
 
 
 def test_a_predicate_without_other_values_keeps_its_literals() -> None:

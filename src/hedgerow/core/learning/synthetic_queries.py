@@ -315,20 +315,24 @@ def _shift(value: Any, observed: Sequence[Any], r: Random) -> Any:
     return shift if isfinite(shift) else None
 
 
-def _small_shift(observed: Sequence[Any], r: Random) -> Any:
-    """Return a random shift, not zero, by at most the mean distance of the observed bounds, in the observed steps.
+def _small_shift(value: Any, observed: Sequence[Any], r: Random) -> Any:
+    """Return a random shift, by at most the mean distance of the observed bounds, that stays among them in their steps.
 
-    Return None if there is no such shift."""
+    Return zero or None if there is no such shift."""
     low, high = min(observed), max(observed)
-    if isinstance(low, int):
+    if isinstance(value, int):
         step = reduce(gcd, (v - low for v in observed)) or 1
-        return r.choice((-1, 1)) * step * r.randint(1, max(1, (high - low) // step // len(observed)))
-    if isinstance(low, Decimal):
-        unit = min(e for v in observed if isinstance(e := v.as_tuple().exponent, int))
-        return Decimal(_small_shift([int(v.scaleb(-unit, _WIDE)) for v in observed], r)).scaleb(unit, _WIDE)
-    if not all(isinstance(v, float) and isfinite(v) for v in observed):
+        most = max(1, (high - low) // step // len(observed))
+        shifts = range(max(-most, (low - value) // step), min(most, (high - value) // step) + 1)
+        return step * r.choice([shift for shift in shifts if shift] or [0])
+    if isinstance(value, Decimal):
+        unit = min(e for v in (value, *observed) if isinstance(e := v.as_tuple().exponent, int))
+        integers = [int(v.scaleb(-unit, _WIDE)) for v in (value, *observed)]
+        return Decimal(_small_shift(integers[0], integers[1:], r)).scaleb(unit, _WIDE)
+    if not all(isinstance(v, float) and isfinite(v) for v in (value, *observed)):
         return None
-    shift = r.uniform(-1, 1) * (high / len(observed) - low / len(observed))
+    most = high / len(observed) - low / len(observed)
+    shift = r.uniform(max(-most, low - value), min(most, high - value))
     return shift if isfinite(shift) else None
 
 
@@ -386,7 +390,7 @@ class _Domains:
     def shift(self, bound: Any, observed: Sequence[Any], r: Random) -> Any:
         """Return a random shift of a bound, and of those that move with it; None if there is none."""
         if self._alike:
-            return _small_shift(observed, r)
+            return _small_shift(bound, observed, r)
         again = r.random() < _repeats(observed)
         return _shift(bound, [r.choice(observed)] if again else observed, r)
 
