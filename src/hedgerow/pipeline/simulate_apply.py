@@ -74,7 +74,7 @@ def _index(table_problem: TableProblem, learned: Learned, counter: RowCounter, f
 
 
 def _bounds(counter: RowCounter, files: Ints) -> BlockIndex:
-    """Return what other engines know of the files: the bounds in Delta's log or in Parquet's footers."""
+    """Return the bounds of the files, by which other engines skip: they are in Delta's log or in Parquet's footers."""
     columns: dict[Term, RankedColumn] = {
         c: ranked for c, ranked in counter.rows.ranked.items() if isinstance(c, Column)
     }

@@ -388,7 +388,7 @@ class _Domains:
         return atom
 
     def shift(self, bound: Any, observed: Sequence[Any], r: Random) -> Any:
-        """Return a random shift of a bound, and of those that move with it; None if there is none."""
+        """Return a random shift of a bound and the bounds that move with it; None if there is none."""
         if self._alike:
             return _small_shift(bound, observed, r)
         again = r.random() < _repeats(observed)
@@ -426,7 +426,7 @@ class _Domains:
         return tuple(dict.fromkeys(replacements[kind, value] for value in old))
 
     def _drawn(self, term: Term, domain: Sequence[Any], value: Any, r: Random) -> Any:
-        """Return a value of the column; of those that are about as frequent as `value`, if they should be alike."""
+        """Return a value of the column; if literals should be alike, one that is about as frequent as `value`."""
         if not self._alike:
             return r.choice(domain)
         key = term_text(term)
