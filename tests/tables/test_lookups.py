@@ -248,6 +248,55 @@ def test_other_layouts_and_relearning(attached: SparkSession, kind: str, own: Ma
         assert max(_check(attached, [f"event = {value('event', 3)}", f"num = {value('num', 3)}"])) <= 3
 
 
+@pytest.mark.long
+def test_columns_that_are_renamed_replaced_and_widened(
+    attached: SparkSession, delta: SparkSession, tmp_path: Path
+) -> None:
+    place, sql_name = f"{tmp_path}/t", f"delta.`{tmp_path}/t`"
+    delta.sql(
+        f"CREATE TABLE {sql_name} (id BIGINT, event STRING, small INT, price DECIMAL(12, 3)) USING delta TBLPROPERTIES ("
+        "'delta.columnMapping.mode' = 'name', 'delta.enableTypeWidening' = 'true', 'delta.enableDeletionVectors' = 'true')"
+    )
+    columns = ("id", f"concat('e', {_MIXED}) AS event", *COLUMNS[3:5])
+    delta.range(ROWS).selectExpr(*columns).write.format("delta").mode("append").save(place)
+    e, n, p = delta.range(77, 78).selectExpr(*columns).select("event", "small", "price").head()  # type: ignore[misc]
+    conditions = [f"event = '{e}'", f"small = {n}", f"price = {p}"]
+    workload = hr.Workload.from_sql([f"SELECT * FROM t WHERE {c}" for c in ("id < 100", *conditions)])
+    options = hr.LearnOptions(block_rows=ROWS // FILES)
+    learned = hr.learn(delta, place, workload, "range", options, columns=["id"], table="t")
+    table = hr.apply(delta, place, learned, options=hr.WriteOptions(lookup_share=1.0))
+    assert len(table.describe()["lookups"]) == 3
+
+    def check(*asked: str) -> list[int]:
+        _asked(attached, "delta", table)
+        return _check(attached, list(asked))
+
+    assert max(check(*conditions)) <= 2
+    for change in (
+        "ALTER TABLE {} RENAME COLUMN event TO other",
+        "ALTER TABLE {} ADD COLUMN event STRING",
+        "ALTER TABLE {} ALTER COLUMN small TYPE BIGINT",
+        "ALTER TABLE {} ALTER COLUMN price TYPE DECIMAL(20, 5)",
+        f"INSERT INTO {{}} SELECT id + {ROWS}, other, 5000000000 + id, price + 0.00001, '{e}' FROM {{}} WHERE id < 5",
+        f"INSERT INTO {{}} SELECT id + {ROWS}, other, small, price, '{e}' FROM {{}} WHERE small = {n}",
+        "DELETE FROM {} WHERE id % 7 = 3",
+    ):
+        delta.sql(change.replace("{}", sql_name))
+        names = delta.table(sql_name).columns
+        asked = [*conditions[1:], "small = 5000000001", f"price = {p}00", f"price = {p} + 0.00001"]
+        check(*asked, *(f"{name} = '{e}'" for name in ("event", "other") if name in names))
+    table = hr.table(delta, place)
+    table = table.append(
+        delta.table(sql_name).where("small > 900000").selectExpr("id + 90000 AS id", "other", "small", "price", "event")
+    )
+    check(*asked, f"event = '{e}'", f"other = '{e}'")
+    table.relearn(hr.Workload.from_sql([f"SELECT * FROM t WHERE {c}" for c in asked]))
+    check(*asked, f"event = '{e}'", f"other = '{e}'")
+    delta.sql(f"ALTER TABLE {sql_name} DROP COLUMN other")
+    delta.sql(f"ALTER TABLE {sql_name} RENAME COLUMN event TO other")
+    check(*asked, f"other = '{e}'")
+
+
 # --- damage, and the budget ---
 
 
