@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.spark_hash import hash_of, is_hashable
 from hedgerow.core.pruning.value_filter import Shape
+from hedgerow.spark.start.session import spark_errors, temporary_settings
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.write.build_filter import build_filter, count_values, is_intact, numbered
 
@@ -120,3 +121,28 @@ def test_filters_hold_all_values(
         assert h is not None
         places = shape.places(blocks[shape.block(h)], h)
         assert set(places.tolist()) == by_short_hash.get(shape.short(h), set())
+
+
+def test_settings_of_a_session_leave_a_filter_whole(spark: SparkSession, tmp_path: Path) -> None:
+    spark.range(3000).coalesce(1).write.parquet(str(tmp_path / "rows"))
+    frame, shape = spark.read.parquet(str(tmp_path / "rows")), Shape(30_000, 1, 3000, 1)
+    numbers = count_values(frame, ["id"]).files
+    unusual = {"files.maxRecordsPerFile": "3", "function.concatBinaryAsString": "true", "shuffle.partitions": "1"}
+    with temporary_settings(spark, {f"spark.sql.{key}": value for key, value in unusual.items()}):
+        values = numbered(frame, "id")
+        stored = build_filter(values, shape, numbers, Folder(spark, str(tmp_path)), "lookup-1", 6000)
+    assert is_intact(stored)
+    assert sum(len(shape.keys(block)) for block in stored.all_blocks()) > 2800
+
+
+def test_a_file_that_cannot_be_read_is_not_left_out(spark: SparkSession, tmp_path: Path) -> None:
+    spark.range(100).repartition(2).write.parquet(str(tmp_path / "rows"))
+    frame = spark.read.parquet(str(tmp_path / "rows"))
+    numbers = count_values(frame, ["id"]).files
+    next((tmp_path / "rows").glob("part-*.parquet")).unlink()
+    with (
+        temporary_settings(spark, {"spark.sql.files.ignoreMissingFiles": "true"}),
+        pytest.raises(spark_errors()),
+    ):
+        shape = Shape(1000, len(numbers), 1000, 0)
+        build_filter(numbered(frame, "id"), shape, numbers, Folder(spark, str(tmp_path)), "lookup-1", 6000)

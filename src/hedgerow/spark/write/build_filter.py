@@ -21,7 +21,8 @@ from hedgerow.core.arrays import Ints
 from hedgerow.core.pruning.value_filter import MORE, Shape
 from hedgerow.spark.compute.collect_stats import file_name
 from hedgerow.spark.helper_columns import helper_name
-from hedgerow.spark.start.session import engines_off, spark_errors
+from hedgerow.spark.judged import WRITING
+from hedgerow.spark.start.session import engines_off, spark_errors, temporary_settings
 from hedgerow.spark.storage.filter_files import DIGEST_BYTES, ROW_GROUP_BYTES, FilterFiles, files_written
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.write.blocks import commit_options
@@ -84,13 +85,13 @@ def build_filter(values: DataFrame, shape: Shape, numbers: Ints, folder: Folder,
     per_file = -(-shape.blocks // max(1, round(size / _MAX_FILE_BYTES)))
     files = -(-shape.blocks // per_file)
     every_block = spark.range(shape.blocks).selectExpr("id AS block", "CAST(NULL AS BIGINT) AS key")
-    with engines_off(spark):
+    with temporary_settings(spark, WRITING):  # no row that cannot be read is left out, and no file is divided
         every_key = _keys(values, shape, numbers).unionAll(every_block)
         keys = every_key.groupBy("block").agg(f.sort_array(f.collect_list("key")).alias("keys"))
         packed = keys.select("block", *_packed(shape))
-        sealed = packed.select("block", "gaps", f.concat("low", f.expr(_digest(name, "low"))).alias("low"))
+        low = f.concat("low", f.expr(_digest(name, "low"))).cast("binary").alias("low")
         place = f.expr(f"CAST(block DIV {per_file} AS INT)")
-        placed = divided(sealed, files, place).sortWithinPartitions("block")
+        placed = divided(packed.select("block", "gaps", low), files, place).sortWithinPartitions("block")
         options = {"parquet.enable.dictionary": "false", "parquet.block.row.count.limit": str(rows)}
         options |= {"parquet.column.statistics.enabled": "false"}  # a look-up reads the footer, but no statistics
         placed.write.options(**commit_options(spark, path), **options).parquet(path, compression="zstd")
