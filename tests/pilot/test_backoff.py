@@ -54,7 +54,7 @@ def test_searches_without_result_back_off(gain: float, without_result: int, too_
     """Queries of 40 s pay for a search of 1.5 s, also for twice as many seconds, but not for four times. A search that
     found what pays, though a limit forbade it, has a result."""
     before = nothing(0.95, 1.5, hours=9).at
-    done = Decision("new files", (), figures(0.95), 9, 1, 1.5, None, Outcome(1.0, "/t", 1.0, 0), before)
+    done = Decision("new files", (), figures(0.95), 9, 1, 1.5, Outcome(1.0, "/t", 1.0, 0), before)
     searches = [nothing(0.95, 1.5, gain, 100, hours) for hours in range(without_result)]
     assert ("since the last look queries took 40 s" in (wait(*searches, done) or "")) == too_soon
 

@@ -60,12 +60,12 @@ class Request:
 class Look:
     """A look at a table, with a candidate, which rewrites some of the files.
 
-    `file_seconds`: the mean seconds that a query spends in each file. `speed`: the usual one of such a place, scaled
-    down to what the log says. Nothing is timed: the same files, log and past decisions give the same look.
-    `expected_queries`: until the workload changes. `cost_spread`: a rewrite may
-    take so many times as long, or as short. `reason_to_wait`: why no layout is looked for; None if one is. `chosen`:
-    the files of the candidate. `learned`: a layout for them; None: the table's newest. `share_left`: of the time that
-    queries spend in these files now, the share that would be left.
+    `file_seconds`: the mean seconds that a query spends in each file. `speed`: the usual one of such a place,
+    scaled down to what the log says. Nothing is timed: the same files, log and past decisions give the same look.
+    `expected_queries`: until the workload changes. `cost_spread`: a rewrite may take so many times as long, or as
+    short. `reason_to_wait`: why no layout is looked for; None if one is. `chosen`: the files of the candidate.
+    `learned`: a layout for them; None: the table's newest. `share_left`: of the time that queries spend in these
+    files now, the share that would be left.
     """
 
     request: Request
