@@ -29,6 +29,7 @@ from hedgerow.core.predicates.sql_text import feature_text, quote_name, term_tex
 from hedgerow.core.workload.references import Joined, Reference
 from hedgerow.spark import wire
 from hedgerow.spark.judged import is_harmless_option
+from hedgerow.spark.optimizer.jvm_facts import is_dated
 from hedgerow.spark.session_settings import is_harmless_setting, relevant_settings
 from hedgerow.spark.storage.column_identity import column_identities
 from hedgerow.spark.storage.delta_changes import changed_keys
@@ -234,7 +235,7 @@ def _spark_items(items: Sequence[Feature]) -> list[Feature]:
             parsed.update(dict.fromkeys(a for a in atoms_of(item) if is_evaluated_by_spark(a)))
         elif not isinstance(item, Column) and not is_sum(item):
             parsed[item] = None
-    return list(parsed)
+    return list(filter(is_dated, parsed))
 
 
 def _column_names(item: Feature) -> set[str]:

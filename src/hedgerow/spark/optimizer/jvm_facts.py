@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,9 @@ from hedgerow.spark.storage.source import Source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+# A date or timestamp in SQL that names no day: Spark's parser asks the clock.
+_UNDATED = re.compile(r"\b(date|timestamp(_ntz|_ltz)?)\s*['\"]\s*(?![+-]?\d{4,}(-|\s*['\"]))", re.IGNORECASE | re.ASCII)
 
 
 def version_of(frame: DataFrame) -> str | None:
@@ -37,10 +41,14 @@ def steady(frame: DataFrame, items: Sequence[Feature]) -> list[Feature]:
     """Return the items whose value depends only on the row: not on the clock, as `d = 'today'`, or on the session."""
     from pyspark.sql import functions as f
 
-    java = gateway(frame.sparkSession)
-    dated = [item for item in items if java.isDated(feature_text(item))]
+    dated = list(filter(is_dated, items))
     chosen = frame.select(*(f.expr(feature_text(item)).alias(str(n)) for n, item in enumerate(dated)))
-    return [dated[int(n)] for n in json.loads(java.steady(chosen._jdf))]
+    return [dated[int(n)] for n in json.loads(gateway(frame.sparkSession).steady(chosen._jdf))]
+
+
+def is_dated(item: Feature) -> bool:
+    """True if all dates and timestamps that the item's text spells out name a day."""
+    return _UNDATED.search(feature_text(item)) is None
 
 
 def settings(spark: SparkSession) -> dict[str, str]:

@@ -43,6 +43,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  */
 record Conditions(Map<Expression, Integer> items) {
     private static final Wire.Condition UNKNOWN = new Wire.Unknown();
+    private static final Map<String, String> FLIPPED = Map.of("<", ">", "<=", ">=", ">", "<", ">=", "<=");
 
     /** Returns the message for a condition that is a normal tree. */
     Wire.Condition of(Expression e) {
@@ -106,7 +107,7 @@ record Conditions(Map<Expression, Integer> items) {
         Wire.Condition byDays = range == null ? UNKNOWN : onDays(range, op);
         if (byDays.equals(UNKNOWN)) {
             range = days.of(right, left);
-            byDays = range == null ? UNKNOWN : onDays(range, flipped(op));
+            byDays = range == null ? UNKNOWN : onDays(range, FLIPPED.getOrDefault(op, op));
         }
         return byDays.equals(UNKNOWN) ? compare(side(left), op, side(right)) : byDays;
     }
@@ -165,16 +166,6 @@ record Conditions(Map<Expression, Integer> items) {
             : e instanceof GreaterThanOrEqual ? ">=" : e instanceof StartsWith ? "starts"
             : e instanceof EndsWith ? "ends" : e instanceof Contains ? "contains"
             : e instanceof Like like && like.escapeChar() == '\\' ? "like" : null;
-    }
-
-    private static String flipped(String op) {
-        return switch (op) {
-            case "<" -> ">";
-            case "<=" -> ">=";
-            case ">" -> "<";
-            case ">=" -> "<=";
-            default -> op;
-        };
     }
 
     private Wire.Side side(Expression e) {

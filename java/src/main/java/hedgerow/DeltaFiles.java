@@ -21,13 +21,17 @@ import scala.collection.immutable.Seq;
  *
  * <p>Delta looks at its own lists only, for deletion vectors among others. So the list without the skipped files is a
  * `PreparedDeltaFileIndex` too.
+ *
+ * @param scan null if Delta lists the files in another way
  */
-record DeltaFiles(TahoeFileIndex location) implements ScannedFiles {
+record DeltaFiles(TahoeFileIndex location, DeltaScan scan) implements ScannedFiles {
     /** Returns the files of a list of Delta's; null if it is none of those that queries read. */
     static DeltaFiles of(FileIndex location) {
-        boolean isKnown = location.getClass() == PreparedDeltaFileIndex.class
-            || location.getClass() == TahoeLogFileIndex.class;
-        return isKnown ? new DeltaFiles((TahoeFileIndex) location) : null;
+        if (location.getClass() == PreparedDeltaFileIndex.class) {
+            PreparedDeltaFileIndex list = (PreparedDeltaFileIndex) location;
+            return new DeltaFiles(list, list.preparedScan());
+        }
+        return location.getClass() == TahoeLogFileIndex.class ? new DeltaFiles((TahoeFileIndex) location, null) : null;
     }
 
     /** Returns whether a transaction changes this table: in MERGE, UPDATE and DELETE, Delta itself chooses its files. */
@@ -43,10 +47,6 @@ record DeltaFiles(TahoeFileIndex location) implements ScannedFiles {
         return "delta " + snapshot.metadata().id() + " " + written + " " + snapshot.version();
     }
 
-    private DeltaScan scan() {
-        return ((PreparedDeltaFileIndex) location).preparedScan();
-    }
-
     @Override
     public String root() {
         return location.path().toString();
@@ -54,15 +54,14 @@ record DeltaFiles(TahoeFileIndex location) implements ScannedFiles {
 
     @Override
     public String unfit(LogicalRelation relation) {
-        return location instanceof PreparedDeltaFileIndex
+        return scan != null
             ? null : "Delta lists its files in another way than for a query that skips";
     }
 
     @Override
     public Stream<Entry> files() {
-        return location instanceof PreparedDeltaFileIndex
-            ? Scala.list(scan().files()).stream().map(file -> new Entry(file.path(), file.size(), deletedIn(file)))
-            : Stream.empty();
+        return scan == null ? Stream.empty()
+            : Scala.list(scan.files()).stream().map(file -> new Entry(file.path(), file.size(), deletedIn(file)));
     }
 
     private static long deletedIn(AddFile file) {
@@ -71,11 +70,11 @@ record DeltaFiles(TahoeFileIndex location) implements ScannedFiles {
 
     @Override
     public Count total(Count listed) {
-        if (!(location instanceof PreparedDeltaFileIndex)) {
+        if (scan == null) {
             return listed;
         }
-        Option<Object> files = scan().total().files();
-        Option<Object> bytes = scan().total().bytesCompressed();
+        Option<Object> files = scan.total().files();
+        Option<Object> bytes = scan.total().bytesCompressed();
         return new Count(files.isDefined() ? (Long) files.get() : listed.files(),
             bytes.isDefined() ? (Long) bytes.get() : listed.bytes());
     }
@@ -87,7 +86,7 @@ record DeltaFiles(TahoeFileIndex location) implements ScannedFiles {
 
     @Override
     public String deltaSchema() {
-        return scan().scannedSnapshot().metadata().schemaString();
+        return scan.scannedSnapshot().metadata().schemaString();
     }
 
     @Override
@@ -97,7 +96,7 @@ record DeltaFiles(TahoeFileIndex location) implements ScannedFiles {
 
     @Override
     public String version(LogicalRelation relation) {
-        return location instanceof PreparedDeltaFileIndex ? versionOf(scan().scannedSnapshot()) : null;
+        return scan == null ? null : versionOf(scan.scannedSnapshot());
     }
 
     /**

@@ -25,12 +25,12 @@ final class FileLists {
     }
 
     /** A list in place of Spark's; equal to another that lists the same, so that equal scans are shared. */
-    private abstract static class Replacement implements FileIndex, Decided {
+    private abstract static class Replacement<T> implements FileIndex, Decided {
         final FileIndex base;
-        private final Object choice;
+        final T choice;
         private final Wire.ScanReport report;
 
-        Replacement(FileIndex base, Object choice, Wire.ScanReport report) {
+        Replacement(FileIndex base, T choice, Wire.ScanReport report) {
             this.base = base;
             this.choice = choice;
             this.report = report;
@@ -76,7 +76,7 @@ final class FileLists {
 
         @Override
         public boolean equals(Object other) {
-            return other instanceof Replacement list && list.getClass() == getClass() && list.base.equals(base)
+            return other instanceof Replacement<?> list && list.getClass() == getClass() && list.base.equals(base)
                 && list.choice.equals(choice);
         }
 
@@ -87,12 +87,9 @@ final class FileLists {
     }
 
     /** Spark's list without the skipped files. */
-    static final class Pruned extends Replacement {
-        private final FileChoice choice;
-
+    static final class Pruned extends Replacement<FileChoice> {
         Pruned(FileIndex base, FileChoice choice, Wire.ScanReport report) {
             super(base, choice, report);
-            this.choice = choice;
         }
 
         @Override
@@ -116,17 +113,14 @@ final class FileLists {
     }
 
     /** A list of other files that hold the rows that a query needs. */
-    static final class Others extends Replacement {
-        private final List<FileStatus> files;
-
+    static final class Others extends Replacement<List<FileStatus>> {
         Others(FileIndex base, List<FileStatus> files, Wire.ScanReport report) {
             super(base, files, report);
-            this.files = files;
         }
 
         @Override
         public Seq<PartitionDirectory> listFiles(Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
-            List<FileStatusWithMetadata> listed = files.stream()
+            List<FileStatusWithMetadata> listed = choice.stream()
                 .map(file -> new FileStatusWithMetadata(file, Map$.MODULE$.empty()))
                 .toList();
             return Scala.seq(List.of(new PartitionDirectory(InternalRow.empty(), Scala.seq(listed))));
@@ -134,7 +128,7 @@ final class FileLists {
 
         @Override
         public String toString() {
-            return "Hedgerow(" + files.size() + " other files with the rows of " + base + ")";
+            return "Hedgerow(" + choice.size() + " other files with the rows of " + base + ")";
         }
     }
 }

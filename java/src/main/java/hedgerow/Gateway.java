@@ -60,11 +60,6 @@ public final class Gateway {
         return DeltaFiles.versionOf(snapshot);
     }
 
-    /** Returns whether all dates and timestamps that the text of an expression spells out name a day. */
-    public boolean isDated(String text) {
-        return IndexedExpressions.isDated(text);
-    }
-
     /** Returns the names of a frame's columns whose value depends on the row alone, as a JSON list. */
     public String steady(Dataset<Row> frame) {
         Set<String> names = new IndexedExpressions(allowed).steady(frame.queryExecution().analyzed());

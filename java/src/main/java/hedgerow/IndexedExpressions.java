@@ -6,7 +6,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.regex.Pattern;
 import org.apache.spark.sql.catalyst.QueryPlanningTracker;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -25,9 +24,6 @@ import scala.Option;
  * same tree. Expressions that cannot be parsed here, or that are not all of allowed classes, are left out.
  */
 record IndexedExpressions(Allowlist allowed) {
-    /** A date or timestamp in SQL that names no day: the parser asks the clock. */
-    private static final Pattern UNDATED = Pattern.compile(
-        "(?i)\\b(date|timestamp(_ntz|_ltz)?)\\s*['\"]\\s*(?![+-]?\\d{4,}(-|\\s*['\"]))");
     /** True on a thread that optimises these expressions: the rule then leaves the plan alone. */
     private static final ThreadLocal<Boolean> IS_RESOLVING = ThreadLocal.withInitial(() -> false);
 
@@ -60,9 +56,7 @@ record IndexedExpressions(Allowlist allowed) {
         try {
             List<NamedExpression> columns = new ArrayList<>();
             for (Wire.Item item : items) {
-                if (isDated(item.text())) {
-                    columns.add(Scala.alias(state.sqlParser().parseExpression(item.text()), "_" + item.number()));
-                }
+                columns.add(Scala.alias(state.sqlParser().parseExpression(item.text()), "_" + item.number()));
             }
             LogicalPlan analyzed = state.analyzer().executeAndCheck(
                 new Project(Scala.seq(columns), leaf), new QueryPlanningTracker(Option.empty()));
@@ -79,11 +73,6 @@ record IndexedExpressions(Allowlist allowed) {
         } catch (Exception error) {
             return false;
         }
-    }
-
-    /** Returns whether all dates and timestamps that the text spells out name a day. */
-    static boolean isDated(String text) {
-        return !UNDATED.matcher(text).find();
     }
 
     /** Returns the names of the columns of a plan, as it was analysed, whose value depends on the row alone. */
