@@ -5,10 +5,9 @@ import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
-import org.apache.spark.sql.internal.SQLConf;
 
 /** Writes, for a scan, the conditions on rows of other tables that its joins need. */
-record JoinRequests(SessionSettings settings, OpenedTables tables) {
+record JoinRequests(OpenedTables tables) {
     /** `joined`: conditions on the rows to which foreign keys lead; `partners`: other managed tables in the joins. */
     record Requests(List<Wire.JoinedRows> joined, List<Wire.Partner> partners) {
         boolean isEmpty() {
@@ -30,7 +29,7 @@ record JoinRequests(SessionSettings settings, OpenedTables tables) {
         List<Wire.JoinedRows> found = new ArrayList<>();
         for (Wire.Key key : keys) {
             query.edges().to(from, key).forEach(other -> {
-                String version = version(other);
+                String version = tables.version(other);
                 if (version != null && tableOf(version).equals(tableOf(key.version()))) {
                     Wire.Condition where = where(other, tables.itemsOf(table, key, other), query);
                     found.add(new Wire.JoinedRows(key.number(), version, deltaRoot(other), other.schema().json(),
@@ -39,11 +38,6 @@ record JoinRequests(SessionSettings settings, OpenedTables tables) {
             });
         }
         return found;
-    }
-
-    private String version(LogicalRelation other) {
-        Wire.TableVersion read = ScannedFiles.versionOf(other);
-        return read == null || settings.unusualOption(read.options()) != null ? null : read.version();
     }
 
     /** Returns the part of a version that tells one table from others: all but a Delta table's time and number. */
@@ -63,9 +57,8 @@ record JoinRequests(SessionSettings settings, OpenedTables tables) {
     private List<Wire.Partner> partners(LogicalRelation from, QueryPlan query) {
         List<Wire.Partner> found = new ArrayList<>();
         query.edges().from(from).forEach((other, pairs) -> {
-            Scan scan = query.find(other);
-            OpenedTables.Table theirs = scan == null || settings.unfit(scan) != null
-                ? null : tables.open(scan, settings.relevant(SQLConf.get()));
+            Scan scan = query.scan(other);
+            OpenedTables.Table theirs = scan == null ? null : tables.open(scan);
             if (theirs != null && theirs.reason() == null && scan.isCovered(theirs.index())) {
                 List<Wire.ColumnPair> columns = pairs.stream()
                     .map(pair -> new Wire.ColumnPair(

@@ -7,7 +7,6 @@ import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.GlobalLimit;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
-import org.apache.spark.sql.internal.SQLConf;
 
 /**
  * Skips more files than WHERE does, for ORDER BY with LIMIT, for LIMIT, and for counts, sums, minima and maxima.
@@ -15,7 +14,7 @@ import org.apache.spark.sql.internal.SQLConf;
  * <p>`tables/more_than_where.py` answers from the files that match the condition as a whole. So the whole condition is
  * sent. If Python does not understand a part of it, no file matches as a whole.
  */
-record MoreThanWhere(Python python, SessionSettings settings, OpenedTables tables) {
+record MoreThanWhere(Python python, OpenedTables tables) {
     /** One scan of an opened table, whose index can answer. */
     private record Asked(Scan scan, OpenedTables.Table table, Chain chain) {
         Conditions conditions() {
@@ -32,12 +31,7 @@ record MoreThanWhere(Python python, SessionSettings settings, OpenedTables table
 
         /** Returns the relation without the files to skip, and notes it; null if nothing is skipped. */
         LogicalRelation without(FileChoice choice, String means, QueryPlan query) {
-            if (!choice.skipsAny(scan.listed())) {
-                return null;
-            }
-            Wire.ScanReport report = scan.report(table.name(), choice, means);
-            query.note(report);
-            return scan.reading(scan.files().without(choice, report));
+            return choice.skipsAny(scan.listed()) ? scan.without(choice, table.name(), means, query) : null;
         }
     }
 
@@ -103,9 +97,8 @@ record MoreThanWhere(Python python, SessionSettings settings, OpenedTables table
         Scan scan = query.scan(relation);
         boolean isFit = scan != null
             && Scala.list(relation.output()).stream().allMatch(Scala::isData)
-            && query.unfit() == null
-            && settings.unfit(scan) == null;
-        OpenedTables.Table table = isFit ? tables.open(scan, settings.relevant(SQLConf.get())) : null;
+            && query.unfit() == null;
+        OpenedTables.Table table = isFit ? tables.open(scan) : null;
         return table == null || table.reason() != null ? null : new Asked(scan, table, chain);
     }
 }

@@ -8,6 +8,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.internal.SQLConf;
 
 /** The tables that Python has opened, remembered. */
 final class OpenedTables {
@@ -15,9 +16,11 @@ final class OpenedTables {
 
     private final Map<Scan.Key, Table> remembered = Collections.synchronizedMap(new HashMap<>());
     private final Python python;
+    private final SessionSettings settings;
 
     OpenedTables(Python python) {
         this.python = python;
+        this.settings = new SessionSettings(python);
     }
 
     /** A table's index in Python, under certain settings and for certain columns; or the reason why there is none. */
@@ -33,6 +36,10 @@ final class OpenedTables {
         Set<List<?>> refused) { // groups and aggregates that the index answers for no file
         private static final int MAX_REFUSED = 1000;
 
+        private static Table refused(Scan.Key key, String reason) {
+            return new Table(key, reason, null, null, FileChoice.NONE, Map.of(), List.of(), Map.of(), Set.of());
+        }
+
         void refuse(List<?> aggregates) {
             if (refused.size() < MAX_REFUSED) {
                 refused.add(aggregates);
@@ -41,21 +48,25 @@ final class OpenedTables {
     }
 
     /** Returns the table that a scan reads. */
-    Table open(Scan scan, Map<String, String> settings) {
-        Scan.Key key = scan.key(settings);
+    Table open(Scan scan) {
+        String unfit = settings.unfit(scan);
+        if (unfit != null) {
+            return Table.refused(null, unfit);
+        }
+        Scan.Key key = scan.key(settings.relevant(SQLConf.get()));
         Table table = remembered.get(key);
         if (table != null) {
             return table;
         }
         Wire.Answer answer = python.ask(
-            new Wire.Open(scan.root(), key.state(), settings, key.schema(), key.deltaSchema()));
+            new Wire.Open(scan.root(), key.state(), key.settings(), key.schema(), key.deltaSchema()));
         if (answer instanceof Wire.Opened opened) {
             table = new Table(key, null, opened.handle(), opened.name(),
                 FileChoice.of(opened.files(), opened.sizes()), itemsOf(scan.relation(), opened.items()),
                 opened.joined(), new ConcurrentHashMap<>(), ConcurrentHashMap.newKeySet());
         } else {
             Wire.Refused refused = (Wire.Refused) answer;
-            table = new Table(key, refused.reason(), null, null, FileChoice.NONE, Map.of(), List.of(), Map.of(), Set.of());
+            table = Table.refused(key, refused.reason());
             if (refused.again()) {
                 return table;
             }
@@ -73,6 +84,12 @@ final class OpenedTables {
 
     private Map<Expression, Integer> itemsOf(LogicalRelation relation, List<Wire.Item> items) {
         return new IndexedExpressions(python.allowed()).of(relation, items);
+    }
+
+    /** Returns the version of the table that a relation reads whole; null if it may not be known what it reads. */
+    String version(LogicalRelation relation) {
+        Wire.TableVersion read = ScannedFiles.versionOf(relation);
+        return read == null || settings.unusualOption(read.options()) != null ? null : read.version();
     }
 
     /** Returns the index's expressions over joined rows, recognised in the table that these rows come from. */

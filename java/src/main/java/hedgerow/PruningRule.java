@@ -27,7 +27,6 @@ import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.V1WriteCommand;
-import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructType;
@@ -56,7 +55,6 @@ public final class PruningRule extends Rule<LogicalPlan> {
     private final ThreadLocal<WeakReference<LogicalPlan>> answered = new ThreadLocal<>();
     private final Set<String> logged = ConcurrentHashMap.newKeySet();
     private final Python python;
-    private final SessionSettings settings;
     private final OpenedTables tables;
     private final JoinRequests joins;
     private final MoreThanWhere more;
@@ -65,10 +63,9 @@ public final class PruningRule extends Rule<LogicalPlan> {
 
     PruningRule(Python python) {
         this.python = python;
-        this.settings = new SessionSettings(python);
         this.tables = new OpenedTables(python);
-        this.joins = new JoinRequests(settings, tables);
-        this.more = new MoreThanWhere(python, settings, tables);
+        this.joins = new JoinRequests(tables);
+        this.more = new MoreThanWhere(python, tables);
     }
 
     /** Sets whether the rule prunes every query, or only those that `route` marked. */
@@ -104,8 +101,8 @@ public final class PruningRule extends Rule<LogicalPlan> {
                 return plan;
             }
             python.begin();
-            QueryPlan query = new QueryPlan(plan, python, this::scan);
-            LogicalPlan found = query.pruned(this::prunedOrNot, this::overFewerFiles);
+            QueryPlan query = new QueryPlan(plan, python, this);
+            LogicalPlan found = query.pruned();
             if (query.reports() != null) {
                 last = query.reports();
             }
@@ -117,7 +114,8 @@ public final class PruningRule extends Rule<LogicalPlan> {
         }
     }
 
-    private LogicalPlan overFewerFiles(LogicalPlan node, QueryPlan query) {
+    /** Returns a plan with the same answer over fewer files; null if WHERE says best which to skip. */
+    LogicalPlan overFewerFiles(LogicalPlan node, QueryPlan query) {
         try {
             return more.of(node, query);
         } catch (Exception error) {
@@ -143,34 +141,29 @@ public final class PruningRule extends Rule<LogicalPlan> {
         return plan instanceof V1WriteCommand || plan instanceof V2WriteCommand;
     }
 
-    private LogicalPlan prunedOrNot(LogicalRelation relation, Expression condition, QueryPlan query) {
+    /** Returns the relation, or a plan over it, without the files to skip; the relation itself if there are none. */
+    LogicalPlan pruned(LogicalRelation relation, Expression condition, QueryPlan query) {
+        Scan scan = null;
         try {
-            return pruned(relation, condition, query);
+            if (relation.relation() instanceof HadoopFsRelation files
+                    && files.location() instanceof FileLists.Decided list) {
+                query.note(list.report());
+            } else if (scannedFiles(relation) != null) {
+                query.note(null);
+                scan = query.scan(relation);
+            }
+            if (scan == null) {
+                return relation;
+            }
+            return query.unfit() == null
+                ? chosen(scan, condition, query, true) : leftAlone(scan, query.unfit(), query);
         } catch (Exception error) {
+            if (scan != null) {
+                return leftAlone(
+                    scan, error instanceof IllegalStateException ? error.getMessage() : error.toString(), query);
+            }
             LOG.info("Hedgerow leaves a scan as it is: " + error);
             return relation;
-        }
-    }
-
-    /** Returns the relation, or a plan over it, without the files to skip; the relation itself if there are none. */
-    private LogicalPlan pruned(LogicalRelation relation, Expression condition, QueryPlan query) {
-        if (relation.relation() instanceof HadoopFsRelation files && files.location() instanceof FileLists.Decided list) {
-            query.note(list.report());
-            return relation;
-        }
-        if (scannedFiles(relation) == null) {
-            return relation;
-        }
-        query.note(null);
-        Scan scan = query.scan(relation);
-        if (scan == null) {
-            return relation;
-        }
-        try {
-            String unfit = query.unfit() == null ? settings.unfit(scan) : query.unfit();
-            return unfit == null ? chosen(scan, condition, query, true) : leftAlone(scan, unfit, query);
-        } catch (Exception error) {
-            return leftAlone(scan, error instanceof IllegalStateException ? error.getMessage() : error.toString(), query);
         }
     }
 
@@ -182,11 +175,10 @@ public final class PruningRule extends Rule<LogicalPlan> {
         return files == null || Delta.IS_THERE && DeltaFiles.isBeingChanged(files.root()) ? null : files;
     }
 
-    private Scan scan(LogicalRelation relation) {
+    /** Returns a relation as a scan; null if its table is not managed, or its files are chosen already. */
+    Scan scan(LogicalRelation relation) {
         try {
-            boolean isDecided = relation.relation() instanceof HadoopFsRelation files
-                && files.location() instanceof FileLists.Decided;
-            ScannedFiles files = isDecided ? null : scannedFiles(relation);
+            ScannedFiles files = scannedFiles(relation);
             return files == null ? null : Scan.of(relation, files);
         } catch (IOException error) {
             LOG.info("Hedgerow leaves a scan as it is: " + error);
@@ -196,7 +188,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
 
     /** Leaves the scan as it is and records the reason. */
     private LogicalPlan leftAlone(Scan scan, String reason, QueryPlan query) {
-        query.note(scan.leftAlone(reason));
+        query.decide(scan, nameOf(scan.root()), scan.count(FileChoice.NONE), reason, Wire.ScanReport.WHERE);
         String line = "Hedgerow opens all files of " + scan.root() + ": " + reason;
         if (logged.size() < MAX_LOGGED && logged.add(line)) {
             LOG.info(line);
@@ -204,14 +196,18 @@ public final class PruningRule extends Rule<LogicalPlan> {
         return scan.relation();
     }
 
+    private static String nameOf(String root) {
+        return root.substring(root.lastIndexOf('/') + 1);
+    }
+
     private LogicalPlan chosen(Scan scan, Expression condition, QueryPlan query, boolean mayTryAgain) {
-        OpenedTables.Table table = tables.open(scan, settings.relevant(SQLConf.get()));
+        OpenedTables.Table table = tables.open(scan);
         if (table.reason() != null) {
             return leftAlone(scan, table.reason(), query);
         }
         JoinRequests.Requests joined = joins.of(scan.relation(), table, query);
         if (condition.equals(Literal.TrueLiteral()) && joined.isEmpty()) {
-            return shortened(scan, table, FileChoice.NONE, Wire.ScanReport.WHERE, query);
+            return scan.without(FileChoice.NONE, table.name(), Wire.ScanReport.WHERE, query);
         }
         boolean mayRead = scan.side().hasOtherFiles() && joined.isEmpty() && !query.readsFileNames()
             && Scala.list(scan.relation().output()).stream().allMatch(Scala::isData)
@@ -221,7 +217,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
         Wire.Answer answer = python.ask(new Wire.Choose(
             table.handle(), where, !mayRead, columns, joined.joined(), joined.partners()));
         if (answer instanceof Wire.Chosen chosen) {
-            return shortened(scan, table, table.index().where(chosen.bits()), chosen.means(), query);
+            return scan.without(table.index().where(chosen.bits()), table.name(), chosen.means(), query);
         }
         if (answer instanceof Wire.Instead files) {
             return instead(scan, condition, table, files, query);
@@ -236,13 +232,6 @@ public final class PruningRule extends Rule<LogicalPlan> {
         return leftAlone(scan, refused.reason(), query);
     }
 
-    private static LogicalPlan shortened(
-            Scan scan, OpenedTables.Table table, FileChoice choice, String means, QueryPlan query) {
-        Wire.ScanReport report = scan.report(table.name(), choice, means);
-        query.note(report);
-        return choice.skipsAny(scan.listed()) ? scan.reading(scan.files().without(choice, report)) : scan.relation();
-    }
-
     /** Reads other files with the same rows: a replica's, or the table's own with some copies of rows from others. */
     private static LogicalPlan instead(
             Scan scan, Expression condition, OpenedTables.Table table, Wire.Instead files, QueryPlan query) {
@@ -252,10 +241,8 @@ public final class PruningRule extends Rule<LogicalPlan> {
             listed.add(new FileStatus(files.sizes()[i], false, 1, BLOCK_BYTES, 0, new Path(files.paths().get(i))));
             bytes += files.sizes()[i];
         }
-        Wire.ScanReport report = scan.report(table.name(),
-            scan.count(), new ScannedFiles.Count(listed.size(), bytes),
-            Wire.ScanReport.WHERE);
-        query.note(report);
+        Wire.ScanReport report = query.decide(
+            scan, table.name(), new ScannedFiles.Count(listed.size(), bytes), null, Wire.ScanReport.WHERE);
         FileIndex location = new FileLists.Others(scan.files().location(), listed, report);
         return files.codes() == null
             ? scan.reading(location) : withCopies(scan.relation(), location, condition, files);

@@ -7,7 +7,6 @@ import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.function.Function;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
@@ -18,43 +17,35 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
 /** A query's plan: each relation with the filter right above it, and facts about the whole, looked up when needed. */
 final class QueryPlan {
-    /** Replaces a relation by one that reads fewer files, or by a plan with the same rows. */
-    interface Pruner {
-        LogicalPlan pruned(LogicalRelation relation, Expression condition, QueryPlan query);
-    }
-
-    /** Returns a plan with the same answer over fewer files; null if WHERE says best which to skip. */
-    interface Shortener {
-        LogicalPlan overFewerFiles(LogicalPlan node, QueryPlan query);
-    }
-
     private final LogicalPlan root;
     private final Python python;
-    private final Function<LogicalRelation, Scan> find;
+    private final PruningRule rule;
     private final List<Wire.ScanReport> reports = new ArrayList<>();
     private final Set<LogicalPlan> done = Collections.newSetFromMap(new IdentityHashMap<>());
     private final Map<LogicalRelation, Scan> scans = new IdentityHashMap<>();
     private boolean readsFiles;
+    private long decidedAt = System.nanoTime(); // the last scan
     private Project above;
     private JoinEdges edges;
     private String unfit;
     private boolean isUnfitKnown;
 
-    QueryPlan(LogicalPlan root, Python python, Function<LogicalRelation, Scan> find) {
+    QueryPlan(LogicalPlan root, Python python, PruningRule rule) {
         this.root = root;
         this.python = python;
-        this.find = find;
+        this.rule = rule;
     }
 
-    LogicalPlan pruned(Pruner pruner, Shortener shortener) {
-        return root.transformDownWithSubqueries(Scala.rewrite(node -> pruned(node, pruner, shortener)));
+    /** Returns the plan over fewer files: each relation is replaced by another, or by a plan with the same rows. */
+    LogicalPlan pruned() {
+        return root.transformDownWithSubqueries(Scala.rewrite(this::pruned));
     }
 
-    private LogicalPlan pruned(LogicalPlan node, Pruner pruner, Shortener shortener) {
+    private LogicalPlan pruned(LogicalPlan node) {
         if (done.contains(node)) {
             return node;
         }
-        LogicalPlan shorter = shortener.overFewerFiles(node, this);
+        LogicalPlan shorter = rule.overFewerFiles(node, this);
         if (shorter != null) {
             finish(shorter);
             return shorter;
@@ -63,13 +54,13 @@ final class QueryPlan {
             above = project; // parents come first
         }
         if (node instanceof Filter filter && filter.child() instanceof LogicalRelation relation) {
-            LogicalPlan found = pruner.pruned(relation, filter.condition(), this);
+            LogicalPlan found = rule.pruned(relation, filter.condition(), this);
             finish(found);
             return found == relation ? node
                 : found instanceof LogicalRelation ? new Filter(filter.condition(), found) : found;
         }
         if (node instanceof LogicalRelation relation) {
-            LogicalPlan found = pruner.pruned(relation, Literal.TrueLiteral(), this);
+            LogicalPlan found = rule.pruned(relation, Literal.TrueLiteral(), this);
             finish(found);
             return found;
         }
@@ -90,20 +81,26 @@ final class QueryPlan {
         }
     }
 
+    /** Records how many files of a scan are opened, and the seconds since the decision before. */
+    Wire.ScanReport decide(Scan scan, String table, ScannedFiles.Count opened, String reason, String means) {
+        ScannedFiles.Count total = scan.files().total(scan.count(FileChoice.NONE));
+        long before = decidedAt;
+        decidedAt = System.nanoTime();
+        Wire.ScanReport report = new Wire.ScanReport(table, total.files(), opened.files(), total.bytes(),
+            opened.bytes(), (decidedAt - before) / 1e9, reason, means);
+        note(report);
+        return report;
+    }
+
     /** Returns the decisions for the query's scans; null if it reads no files. */
     Wire.ScanReport[] reports() {
         return readsFiles ? reports.toArray(new Wire.ScanReport[0]) : null;
     }
 
-    /** Returns a relation as a scan whose decision begins now; null if its table is not managed. */
-    Scan find(LogicalRelation relation) {
-        return find.apply(relation);
-    }
-
-    /** Returns the same; it is looked up once, because that lists a folder. */
+    /** Returns a relation as a scan; null if its table is not managed. It is looked up once: that lists a folder. */
     Scan scan(LogicalRelation relation) {
         if (!scans.containsKey(relation)) {
-            scans.put(relation, find(relation)); // null, too
+            scans.put(relation, rule.scan(relation)); // null, too
         }
         return scans.get(relation);
     }

@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
+import org.apache.spark.SparkContext;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
@@ -15,10 +16,9 @@ import org.apache.spark.sql.types.StructType;
  * One scan of a managed table.
  *
  * @param listed what the scan reads if nothing is skipped: made once, because it takes a while for many files
- * @param start nanoseconds
  */
 record Scan(
-        String root, Side side, LogicalRelation relation, ScannedFiles files, List<ScannedFiles.Entry> listed, long start) {
+        String root, Side side, LogicalRelation relation, ScannedFiles files, List<ScannedFiles.Entry> listed) {
     /** The folder `_hedgerow` of a managed table. */
     record Side(
         long state, // the number of the newest state
@@ -26,12 +26,11 @@ record Scan(
         boolean hasOtherFiles) // whether other files may be read for its own
     {
         /** Null if the table is not managed. */
-        private static Side of(String root, HadoopFsRelation files) throws IOException {
+        static Side of(String root) throws IOException {
             Path side = new Path(root, "_hedgerow");
             FileStatus[] listed;
             try {
-                var hadoop = files.sparkSession().sparkContext().hadoopConfiguration();
-                listed = side.getFileSystem(hadoop).listStatus(side);
+                listed = side.getFileSystem(SparkContext.getOrCreate().hadoopConfiguration()).listStatus(side);
             } catch (FileNotFoundException none) {
                 return null;
             }
@@ -57,10 +56,9 @@ record Scan(
 
     /** Returns a relation as a scan of a managed table; null if it is not one. */
     static Scan of(LogicalRelation relation, ScannedFiles files) throws IOException {
-        long start = System.nanoTime();
         String root = files.root();
-        Side side = root == null ? null : Side.of(root, relationOf(relation));
-        return side == null ? null : new Scan(root, side, relation, files, files.files().toList(), start);
+        Side side = root == null ? null : Side.of(root);
+        return side == null ? null : new Scan(root, side, relation, files, files.files().toList());
     }
 
     private static HadoopFsRelation relationOf(LogicalRelation relation) {
@@ -94,33 +92,14 @@ record Scan(
         return listed.stream().allMatch(file -> index.knows(file.name(), file.bytes()));
     }
 
-    /** Returns the decision to open these of the files that the scan lists. */
-    Wire.ScanReport report(String table, ScannedFiles.Count listed, ScannedFiles.Count opened, String means) {
-        return report(table, listed, opened, null, means);
+    /** Returns the number of the files that the scan lists, without those to skip. */
+    ScannedFiles.Count count(FileChoice choice) {
+        return ScannedFiles.Count.of(listed.stream().filter(file -> !choice.skips(file.name(), file.bytes())));
     }
 
-    /** Returns the decision to skip these of the files that the scan lists. */
-    Wire.ScanReport report(String table, FileChoice choice, String means) {
-        return report(table, count(), ScannedFiles.Count.of(
-            listed.stream().filter(file -> !choice.skips(file.name(), file.bytes()))), means);
-    }
-
-    /** Returns the decision to open all files that the scan lists. */
-    Wire.ScanReport leftAlone(String reason) {
-        ScannedFiles.Count all = count();
-        return report(root.substring(root.lastIndexOf('/') + 1), all, all, reason, Wire.ScanReport.WHERE);
-    }
-
-    /** Returns the number of the files that the scan lists. */
-    ScannedFiles.Count count() {
-        return ScannedFiles.Count.of(listed.stream());
-    }
-
-    private Wire.ScanReport report(
-            String table, ScannedFiles.Count listed, ScannedFiles.Count opened, String reason, String means) {
-        ScannedFiles.Count total = files.total(listed);
-        double seconds = (System.nanoTime() - start) / 1e9;
-        return new Wire.ScanReport(
-            table, total.files(), opened.files(), total.bytes(), opened.bytes(), seconds, reason, means);
+    /** Returns the relation without the files to skip, and records that. */
+    LogicalRelation without(FileChoice choice, String table, String means, QueryPlan query) {
+        Wire.ScanReport report = query.decide(this, table, count(choice), null, means);
+        return choice.skipsAny(listed) ? reading(files.without(choice, report)) : relation;
     }
 }
