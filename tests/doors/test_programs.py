@@ -10,6 +10,7 @@ import pytest
 from hedgerow.spark.start.delta_jars import delta_settings
 from scripts.build_jar import compiler
 from tests.support.door import OFF, QUERY, REPORT, SESSION, Door, classes, free_port
+from tests.support.things_table import FILES
 
 
 def test_spark_sql(things: str, tmp_path: Path) -> None:
@@ -25,6 +26,21 @@ def test_spark_sql_with_delta(delta_things: str, tmp_path: Path) -> None:
     queries = SESSION.format(table=table).replace("number < 20", "number IN (5, 1995)")
     (tmp_path / "queries.sql").write_text(queries)
     door.check(door.run("spark-sql", "-f", "queries.sql"), delta_things, numbers=(5, 1995), opened=2)
+
+
+@pytest.mark.long
+def test_spark_sql_with_each_mode_of_delta(delta_things: str, tmp_path: Path) -> None:
+    """If Delta reads the table through DataSource V2, all files are opened, and the reason is reported."""
+    door, query = Door.made(tmp_path, **delta_settings({}, fetch=False)), QUERY.format(table=f"delta.`{delta_things}`")
+    modes = ("AUTO", "NONE", "STRICT")
+    lines = [f"SET spark.databricks.delta.v2.enableMode={mode};\n{query};\n{REPORT};\n" for mode in modes]
+    (tmp_path / "queries.sql").write_text("".join(lines))
+    printed = [line.split("\t") for line in door.run("spark-sql", "-f", "queries.sql").splitlines()]
+    rows = [line for line in printed if line[0] == "row"]
+    assert len(rows) == 60 and sorted(rows[:20]) == sorted(rows[20:40]) == sorted(rows[40:])
+    reports = [line[1:] for line in printed if line[0] == "report"]
+    assert reports[:2] == [["things", str(FILES), "1", "NULL"]] * 2
+    assert len(reports) == 3 and "DataSource V2" in reports[2][3], reports
 
 
 SCALA = """

@@ -208,7 +208,7 @@ READING: frozenset[str] = (
         createDataFrame.dropNullColumns deletionVectors.useMetadataRowIndex enableTableRedirectFeature
         failOnPartitionValueParsingError normalizePartitionValuesOnRead schema.removeSparkInternalMetadata
         skipRedirectFeature spark.sql.delta.sharing.* typeWidening.bypassUnsupportedTypeChangeCheck
-        typeWidening.removeSchemaMetadata v2.enableMode workAroundColonsInHadoopPaths.enabled
+        typeWidening.removeSchemaMetadata workAroundColonsInHadoopPaths.enabled
         """,
         "spark.databricks.delta.",
     )
@@ -296,6 +296,8 @@ _SQL = (
         readProtocolAndMetadataFromChecksum.enabled snapshot.logging.maxFilesThreshold snapshotCache.storageLevel
         snapshotLoading.maxRetries snapshotPartitions stalenessLimit timeTravel.* versionChecksum.* writeChecksumFile.*
         incremental.* adaptiveMetadataTree.preview.enabled amt.* coordinatedCommits.* statsAsStructInCheckpoint.*
+        # by which of Spark's interfaces a table is read; the rule sees this in the plan
+        v2.enableMode
         # files that Delta leaves out, for no row in them matters
         optimizeMetadataQuery.enabled skipping.* stats.* generatedColumn.partitionFilterOptimization.enabled
         deletionVectors.propagateCloseFailure internalUdfOptimization.enabled includeTableIdInFileIndexComparison

@@ -358,8 +358,9 @@ class TableVersion:
 class ScanReport:
     """The files that one scan of a managed table opens; `seconds` is the time that the decision took.
 
-    `reason`: why the index was not used; None if it was. `means`: "where", "look-up" if filters of look-ups skipped
-    more, or how fewer files were needed than by WHERE: "top-k", "limit" or "aggregates".
+    The numbers are 0 for a table that is read through DataSource V2. `reason`: why the index was not used; None if it
+    was. `means`: "where", "look-up" if filters of look-ups skipped more, or how fewer files were needed than by WHERE:
+    "top-k", "limit" or "aggregates".
     """
 
     table: str

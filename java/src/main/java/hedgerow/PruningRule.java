@@ -27,6 +27,8 @@ import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.V1WriteCommand;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetScan;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructType;
@@ -132,7 +134,8 @@ public final class PruningRule extends Rule<LogicalPlan> {
     private static boolean readsFiles(LogicalPlan plan) {
         boolean[] found = {false};
         Scala.forEach(plan, node -> found[0] |= node instanceof LogicalRelation relation
-            && relation.relation() instanceof HadoopFsRelation);
+            ? relation.relation() instanceof HadoopFsRelation
+            : node instanceof DataSourceV2ScanRelation newer && ScannedFiles.rootOf(newer) != null);
         return found[0];
     }
 
@@ -164,6 +167,22 @@ public final class PruningRule extends Rule<LogicalPlan> {
             }
             LOG.info("Hedgerow leaves a scan as it is: " + error);
             return relation;
+        }
+    }
+
+    /** Records why no file of a managed table is skipped that is read through DataSource V2. */
+    void noteV2(DataSourceV2ScanRelation relation, QueryPlan query) {
+        try {
+            String root = isAttached ? ScannedFiles.rootOf(relation) : null;
+            if (root != null) {
+                String reason = "the query reads the table through DataSource V2: " + (
+                    relation.scan() instanceof ParquetScan ? "add parquet to spark.sql.sources.useV1SourceList"
+                        : "set spark.databricks.delta.v2.enableMode to AUTO");
+                query.note(Scan.Side.of(root) == null ? null : new Wire.ScanReport(
+                    nameOf(root), 0, 0, 0, 0, 0, reason, Wire.ScanReport.WHERE));
+            }
+        } catch (Exception error) {
+            LOG.info("Hedgerow does not note a scan: " + error);
         }
     }
 

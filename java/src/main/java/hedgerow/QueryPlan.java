@@ -14,6 +14,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 
 /** A query's plan: each relation with the filter right above it, and facts about the whole, looked up when needed. */
 final class QueryPlan {
@@ -63,6 +64,9 @@ final class QueryPlan {
             LogicalPlan found = rule.pruned(relation, Literal.TrueLiteral(), this);
             finish(found);
             return found;
+        }
+        if (node instanceof DataSourceV2ScanRelation relation) {
+            rule.noteV2(relation, this);
         }
         return node;
     }

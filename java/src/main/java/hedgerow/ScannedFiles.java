@@ -4,11 +4,14 @@ import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetScan;
 
 /** The files of a scan: the part that differs between the formats. */
 sealed interface ScannedFiles permits ParquetFiles, DeltaFiles {
@@ -67,6 +70,20 @@ sealed interface ScannedFiles permits ParquetFiles, DeltaFiles {
         }
         return files.fileFormat().getClass() == ParquetFileFormat.class
             && files.location() instanceof PartitioningAwareFileIndex location ? new ParquetFiles(location) : null;
+    }
+
+    /** Returns the folder of a table that is read through DataSource V2; null if the rule knows no such scan. */
+    static String rootOf(DataSourceV2ScanRelation relation) {
+        if (relation.scan() instanceof ParquetScan scan) {
+            return new ParquetFiles(scan.fileIndex()).root();
+        }
+        Table table = relation.relation().table();
+        try { // by name: not every release of Delta has this class
+            return table.getClass().getName().equals("io.delta.spark.internal.v2.catalog.DeltaV2Table")
+                ? table.getClass().getMethod("getTablePath").invoke(table).toString() : null;
+        } catch (ReflectiveOperationException error) {
+            return null;
+        }
     }
 
     /** The package of Delta's classes: `DeltaFiles` is loaded only where one of them was seen. */
