@@ -1,6 +1,7 @@
 """`python -m tests.published tpcds|tpch|sql-tests`: a published suite with pruning and without; a line for each format.
 
-Only what differs and the counts go to stdout; the exit code says whether anything differed.
+Only what differs and the counts go to stdout; the exit code says whether anything differed. With HEDGEROW_COMET_JAR,
+all runs are under Comet.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 from pyspark.logger import PySparkLogger
 
 import hedgerow as hr
+from bench.comet import comet_settings
 from tests.published import sqltests, tpc
 from tests.published.tally import Tally
 
@@ -44,7 +46,7 @@ def main() -> int:
 def run(options: argparse.Namespace, folder: Path) -> Iterator[Tally]:
     own = {"spark.sql.shuffle.partitions": "2", "spark.sql.warehouse.dir": str(folder / "warehouse")}
     own["spark.databricks.delta.snapshotPartitions"] = "2"
-    spark = hr.session("3g", "local[2]", **own)
+    spark = hr.session("3g", "local[2]", **own, **comet_settings("1g"))
     spark.sparkContext.setLogLevel("OFF")
     PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True  # PySpark's own: many statements are meant to fail
     try:

@@ -16,6 +16,7 @@ class Tally:
     errors: compared ones that end in an error, the same each time.
     with_rows: how many answer at least one row; the others could only gain some.
     not_run: how many were not compared, by the reason.
+    scans, comets: the scans of the attached queries, and how many of them were Comet's.
     """
 
     suite: str
@@ -25,6 +26,8 @@ class Tally:
     with_rows: int = 0
     files: int = 0
     opened: int = 0
+    scans: int = 0
+    comets: int = 0
     vacuous: list[str] = field(default_factory=list)
     not_run: Counter[str] = field(default_factory=Counter)
     different: list[tuple[str, str, str]] = field(default_factory=list)  # its name, its SQL, in what
@@ -45,7 +48,7 @@ class Tally:
             f"{self.suite}: {self.compared:,} compared, {self.compared - len(self.vacuous):,} not vacuous, "
             f"{len(self.vacuous):,} vacuous, {sum(self.not_run.values()):,} not run ({reasons or 'none'}), "
             f"{len(self.different):,} different; {self.with_rows:,} answer rows, {self.errors:,} end in the same error, {self.ties:,} ties at a LIMIT, "
-            f"{self.opened:,} of {self.files:,} files opened"
+            f"{self.opened:,} of {self.files:,} files opened, {self.comets:,} of {self.scans:,} scans were Comet's"
         )
         return [
             told,

@@ -26,7 +26,7 @@ from bench.several import schemas_of
 from tests.published.changes import change, repair
 from tests.published.outcome import Outcome, Skipped, collected, difference, opened, outcome, same, skipped, within
 from tests.published.tally import Tally
-from tests.support.answers import attached_to, without_skipping
+from tests.support.answers import attached_to, scans, without_skipping
 
 SCALE = {"tpcds": 0.02, "tpch": 0.05}
 FILES, FEW = 16, 4  # of tables that queries have conditions on, and of the small ones
@@ -181,6 +181,10 @@ class Runner:
         plain = whole if query.whole is None else self.plainly(query.sql, [])
         attached = outcome(lambda: _kept(self.spark.sql(query.whole or query.sql), seen), collected)
         skips = skipped(self.spark, seen[0]) if seen else Skipped()
+        if seen and not attached.error:
+            found = list(scans(seen[0]))
+            self.tally.scans += len(found)
+            self.tally.comets += sum(scan.by_comet for scan in found)
         if skips and self.kind == "delta":  # Delta skips files of its own: only what it would have opened counts
             skips = Skipped(skips.scans, opened(before[0]), opened(seen[0]))
         routed = outcome(lambda: hr.route(self.other, query.sql), collected)

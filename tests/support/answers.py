@@ -17,6 +17,7 @@ import hedgerow as hr
 from hedgerow.core.predicates.sql_text import in_backticks
 from hedgerow.spark.start.session import configured, temporary_settings
 
+_COMET_SCANS = ("CometScanExec", "CometNativeScanExec")
 _PASS = 40  # conditions that are evaluated in one pass over a table
 _HALVES = "shiftright(_hash, 32)", "_hash & 4294967295"
 
@@ -32,10 +33,13 @@ class Answer:
 
 @dataclass(frozen=True)
 class Scan:
-    """One scan of files in an executed plan; `root` is the first path it was given."""
+    """One scan of files in an executed plan; `root` is the first path it was given.
+
+    by_comet: the scan was not Spark's."""
 
     root: str
     files: int
+    by_comet: bool = False
 
 
 @contextmanager
@@ -142,9 +146,10 @@ def _scans(plan: Any) -> Iterator[Scan]:
         yield from _scans(plan.executedPlan())
     elif kind.endswith("QueryStageExec"):
         yield from _scans(plan.plan())
-    elif kind == "FileSourceScanExec":
+    elif kind in ("FileSourceScanExec", *_COMET_SCANS):
         root = plan.relation().location().rootPaths().headOption()
-        yield Scan(root.get().toString() if root.isDefined() else "", plan.metrics().apply("numFiles").value())
+        files = plan.metrics().apply("numFiles").value()
+        yield Scan(root.get().toString() if root.isDefined() else "", files, kind in _COMET_SCANS)
     elif not kind.startswith("Reused"):
         for below in (plan.children(), plan.subqueries()):
             for i in range(below.size()):
