@@ -17,18 +17,21 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
 
-/** Parquet files as Spark lists them. */
-record ParquetFiles(PartitioningAwareFileIndex location) implements ScannedFiles {
-    private List<FileStatus> statuses() {
-        return Scala.list(location.allFiles());
+/**
+ * Parquet files as Spark lists them.
+ *
+ * @param statuses the list, made once, because it takes a while for many files
+ */
+record ParquetFiles(PartitioningAwareFileIndex location, List<FileStatus> statuses) implements ScannedFiles {
+    ParquetFiles(PartitioningAwareFileIndex location) {
+        this(location, Scala.list(location.allFiles()));
     }
 
     @Override
     public String root() {
         List<Path> roots = Scala.list(location.rootPaths());
         if (roots.size() == 1) {
-            List<FileStatus> files = statuses();
-            boolean isFile = !files.isEmpty() && files.get(0).getPath().equals(roots.get(0));
+            boolean isFile = !statuses.isEmpty() && statuses.get(0).getPath().equals(roots.get(0));
             return (isFile ? roots.get(0).getParent() : roots.get(0)).toString();
         }
         Set<Path> parents = roots.stream().map(Path::getParent).collect(Collectors.toCollection(HashSet::new));
@@ -46,7 +49,7 @@ record ParquetFiles(PartitioningAwareFileIndex location) implements ScannedFiles
 
     @Override
     public Stream<Entry> files() {
-        return statuses().stream().map(file -> new Entry(file.getPath().getName(), file.getLen(), 0));
+        return statuses.stream().map(file -> new Entry(file.getPath().getName(), file.getLen(), 0));
     }
 
     @Override
@@ -57,7 +60,7 @@ record ParquetFiles(PartitioningAwareFileIndex location) implements ScannedFiles
     @Override
     public boolean isWhole(FileChoice index) {
         Set<Path> paths = new HashSet<>(); // a path may be given twice, and then its rows are read twice
-        boolean isKnown = statuses().stream()
+        boolean isKnown = statuses.stream()
             .allMatch(file -> index.knows(file.getPath().getName(), file.getLen()) && paths.add(file.getPath()));
         return isKnown && paths.size() == index.visibleFiles();
     }
@@ -74,7 +77,7 @@ record ParquetFiles(PartitioningAwareFileIndex location) implements ScannedFiles
 
     @Override
     public String version(LogicalRelation relation) {
-        Stream<String> files = statuses().stream()
+        Stream<String> files = statuses.stream()
             .map(file -> file.getPath() + "\n" + file.getLen() + "\n" + file.getModificationTime());
         // The catalog may give a value where a file lacks the column.
         Stream<String> defaults = Arrays.stream(relation.schema().fields())

@@ -151,8 +151,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
             if (relation.relation() instanceof HadoopFsRelation files
                     && files.location() instanceof FileLists.Decided list) {
                 query.note(list.report());
-            } else if (scannedFiles(relation) != null) {
-                query.note(null);
+            } else {
                 scan = query.scan(relation);
             }
             if (scan == null) {
@@ -191,14 +190,18 @@ public final class PruningRule extends Rule<LogicalPlan> {
         boolean isOurs = relation.relation() instanceof HadoopFsRelation files
             && (isAttached || Scala.map(files.options()).containsKey(MARK));
         ScannedFiles files = isOurs ? ScannedFiles.of(relation) : null;
-        return files == null || Delta.IS_THERE && DeltaFiles.isBeingChanged(files.root()) ? null : files;
+        return files == null || files.isDelta() && DeltaFiles.isBeingChanged(files.root()) ? null : files;
     }
 
     /** Returns a relation as a scan; null if its table is not managed, or its files are chosen already. */
-    Scan scan(LogicalRelation relation) {
+    Scan scan(LogicalRelation relation, QueryPlan query) {
         try {
             ScannedFiles files = scannedFiles(relation);
-            return files == null ? null : Scan.of(relation, files);
+            if (files == null) {
+                return null;
+            }
+            query.note(null);
+            return Scan.of(relation, files);
         } catch (IOException error) {
             LOG.info("Hedgerow leaves a scan as it is: " + error);
             return null;

@@ -104,7 +104,7 @@ final class QueryPlan {
     /** Returns a relation as a scan; null if its table is not managed. It is looked up once: that lists a folder. */
     Scan scan(LogicalRelation relation) {
         if (!scans.containsKey(relation)) {
-            scans.put(relation, rule.scan(relation)); // null, too
+            scans.put(relation, rule.scan(relation, this)); // null, too
         }
         return scans.get(relation);
     }
