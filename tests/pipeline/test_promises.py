@@ -108,8 +108,8 @@ def test_what_is_read_if_no_session_is_attached(spark: SparkSession, visits: str
     by_footers = mean_rows(by_stated_facts(written, unseen), unseen)
     kind_of = {text: kind for kind, text in map(outlined, queries)}
     for kind in option.kinds:
-        assert kind.rows_alone == pytest.approx(by_footers[kind_of[kind.text]]), kind
-    assert min(kind.rows_alone or 0.0 for kind in option.kinds) < 0.3
+        assert kind.rows_detached == pytest.approx(by_footers[kind_of[kind.text]]), kind
+    assert min(kind.rows_detached or 0.0 for kind in option.kinds) < 0.3
 
 
 def outlined(query: Query) -> tuple[str, str]:

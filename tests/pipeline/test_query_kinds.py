@@ -54,7 +54,7 @@ def test_figures_of_a_kind() -> None:
     assert found.means == ("where",)
     assert (found.rows_then, found.files_then, found.seconds_then) == (pytest.approx(0.2), 4.0, 1.0)
     assert (found.rows_seen, found.files_seen) == (pytest.approx(0.1), 2.0)
-    assert (found.rows_alone, found.files_alone) == (pytest.approx(0.6), 12.0)
+    assert (found.rows_detached, found.files_detached) == (pytest.approx(0.6), 12.0)
     assert "60.0% of the rows if not attached, 10.0% for literals of the workload, by where" in str(found)
 
 

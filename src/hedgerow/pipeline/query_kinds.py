@@ -26,13 +26,13 @@ class Scores:
     Args:
         now, then: in the table as it is, and in a layout.
         seen: in the layout with the literals of the workload; None if that is not known.
-        alone: in the layout if no session is attached; None if that is not known.
+        detached: in the layout if no session is attached; None if that is not known.
     """
 
     now: Score
     then: Score
     seen: Score | None = None
-    alone: Score | None = None
+    detached: Score | None = None
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class QueryKind:
         seconds_now, seconds_then: None if they cannot be measured.
         means: the ways in which queries of this kind then read less than all rows.
         rows_seen, files_seen: in the layout, for the literals of the workload; None if they are not known.
-        rows_alone, files_alone: in the layout, if no session is attached, in files whose bounds let the query pass;
-            None if they are not known.
+        rows_detached, files_detached: in the layout, if no session is attached, in files whose bounds let the query
+            pass; None if they are not known.
     """
 
     text: str
@@ -63,8 +63,8 @@ class QueryKind:
     means: tuple[Means, ...] = ()
     rows_seen: float | None = None
     files_seen: float | None = None
-    rows_alone: float | None = None
-    files_alone: float | None = None
+    rows_detached: float | None = None
+    files_detached: float | None = None
 
     @property
     def slower_by(self) -> float:
@@ -87,9 +87,9 @@ class QueryKind:
         files = f"{self.files_now:,.1f} -> {self.files_then:,.1f}"
         is_timed = self.seconds_now is not None and self.seconds_then is not None
         seconds = f"{self.seconds_now:,.2f} -> {self.seconds_then:,.2f}" if is_timed else ""
-        alone = "" if self.rows_alone is None else f"{self.rows_alone:.1%}"
+        detached = "" if self.rows_detached is None else f"{self.rows_detached:.1%}"
         seen = "" if self.rows_seen is None else f"{self.rows_seen:.1%}"
-        return rows, files, seconds, alone, "" if seen == f"{self.rows_then:.1%}" else seen
+        return rows, files, seconds, detached, "" if seen == f"{self.rows_then:.1%}" else seen
 
     def __str__(self) -> str:
         shown = (f"{value} {title}" for value, title in zip(self.figures(), _FIGURES_IN_TEXT, strict=True) if value)
@@ -130,7 +130,7 @@ def kinds_of(
     def kind(places: Sequence[int]) -> QueryKind:
         timed = None if seconds is None else [seconds[i] for i in places]
         now, then = _reads(scores.now, places), _reads(scores.then, places)
-        seen, alone = ((None, None) if s is None else _reads(s, places) for s in (scores.seen, scores.alone))
+        seen, detached = ((None, None) if s is None else _reads(s, places) for s in (scores.seen, scores.detached))
         return QueryKind(
             outlines[places[0]].text,
             round(sum(queries[i].weight for i in places)),
@@ -143,8 +143,8 @@ def kinds_of(
             means=_means(scores.then, places),
             rows_seen=seen[0],
             files_seen=seen[1],
-            rows_alone=alone[0],
-            files_alone=alone[1],
+            rows_detached=detached[0],
+            files_detached=detached[1],
         )
 
     return tuple(sorted(map(kind, groups.values()), key=_gain))

@@ -44,11 +44,11 @@ def simulate_apply(table_problem: TableProblem, learned: Learned, now: Score) ->
     index = _index(table_problem, learned, counter, files)
     seen = score_index(index, drawn, table_problem.asked, name, summed=learned.summed)
     then = score_index(index, drawn, unseen, name, summed=learned.summed)
-    alone = score_index(_bounds(counter, files), drawn, unseen, name, summed=None)
+    detached = score_index(_bounds(counter, files), drawn, unseen, name, summed=None)
     outcomes = {p: bits[: counter.counted] for p, bits in counter.rows.truths.items()}
     drawn = replace(drawn, rows=drawn.rows.with_truths({**drawn.rows.truths, **outcomes}))
     then = with_runs(then, layout, learned.sort_by, drawn, unseen, name, files[: counter.counted])
-    return Scores(now, then, seen, alone)
+    return Scores(now, then, seen, detached)
 
 
 def _index(table_problem: TableProblem, learned: Learned, counter: RowCounter, files: Ints) -> BlockIndex:
