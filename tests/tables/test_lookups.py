@@ -197,7 +197,7 @@ def _asked(spark: SparkSession, kind: str, table: ManagedTable) -> None:
 
 
 def test_appends(attached: SparkSession, kind: str, own: ManagedTable) -> None:
-    for first in (ROWS, ROWS + 500):
+    for first in (ROWS, ROWS + 500, ROWS + 1000):
         own = own.append(attached.range(first, first + 500).selectExpr(*COLUMNS))
     _asked(attached, kind, own)
     old = [f"{name} = {value(name, seed)}" for name in LOOKED_UP for seed in (1, 5)]

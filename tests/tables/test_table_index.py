@@ -18,6 +18,7 @@ from hedgerow.core.index.whole_matches import UNKNOWN_ROWS, TypedTerm
 from hedgerow.core.predicates.nodes import TRUE, Compare, col, lit
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import collect
+from hedgerow.core.workload.wanted_files import files_for
 from hedgerow.core.workload.wanted_rows import Aggregates, Function
 from hedgerow.tables.known_files import KnownFiles
 from hedgerow.tables.part import JoinedParts
@@ -120,7 +121,7 @@ def test_averages_and_sums_of_other_types_need_all_files(name: str, arrow: pa.Da
     left = index.rows_left(np.ones(2, bool), {})
     functions: tuple[Function, ...] = ("avg", "sum")
     for function in functions:
-        assert index.files_for(Aggregates(((function, col("x")),)), TRUE, left, schema) is None
+        assert files_for(index.joined, Aggregates(((function, col("x")),)), TRUE, left, schema) is None
 
 
 def test_a_table_without_indexed_files() -> None:
