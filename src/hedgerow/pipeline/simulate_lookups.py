@@ -17,7 +17,7 @@ from hedgerow.core.predicates.values import Value
 from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.core.pruning.value_codes import RankedColumn, code_of
 from hedgerow.core.pruning.value_filter import LEAST_BYTES, best_shape
-from hedgerow.tables.lookups import gain_of_filter, pays_to_filter
+from hedgerow.tables.lookups import columns_that_gain, pays_to_filter
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,7 @@ def expected_filters(
     ranked = {c: drawn.rows.ranks(c) for c, counts in passed.items() if pays_to_filter(counts)}
     in_all = {c: distinct_in_table(drawn, c) for c in ranked}
     distinct = {c: _distinct_in_files(column, in_all[c], file, stats.rows) for c, column in ranked.items()}
-    gains = {c: gain_of_filter(passed[c], distinct[c], round(in_all[c])) for c in ranked}
-    for column in sorted((c for c in ranked if gains[c] > 0), key=lambda c: (-gains[c], term_text(c))):
+    for column in columns_that_gain(passed, distinct, {c: round(n) for c, n in in_all.items()}):
         shape = best_shape(distinct[column], max_bytes)
         if shape is not None:
             errors = shape.false_positives(distinct[column])

@@ -141,11 +141,11 @@ def build_lookups(
     if not _are_all_counted(counted, files):
         advise("the rows of new files could not be counted, so these files get no filters for look-ups")
         return ()
-    gains = {c: gain_of_filter(wanted[c], counted.distinct[name], counted.in_all[name]) for c, name in names.items()}
+    distinct = {c: counted.distinct[name] for c, name in names.items()}
     numbers = np.unique(_numbers(files.names))
-    for column in sorted((c for c in names if gains[c] > 0), key=lambda c: (-gains[c], names[c])):
+    for column in columns_that_gain(wanted, distinct, {c: counted.in_all[name] for c, name in names.items()}):
         values = np.zeros(len(numbers), np.int64)  # of the file at each place
-        values[np.searchsorted(numbers, counted.files)] = counted.distinct[names[column]]
+        values[np.searchsorted(numbers, counted.files)] = distinct[column]
         shape = best_shape(values, left, can_join=not wanted[column])
         if shape is None:
             if wanted[column] and files.sizes.sum() >= _MIN_ADVISED_BYTES:
@@ -180,6 +180,14 @@ def gain_of_filter(passed: Sequence[int], distinct: Ints, in_all: int) -> float:
     return (opened - holding) * len(passed) if opened - holding >= max(1.0, opened * _MIN_SKIPPED) else 0.0
 
 
+def columns_that_gain(
+    passed: Mapping[Column, Sequence[int]], distinct: Mapping[Column, Ints], in_all: Mapping[Column, int]
+) -> list[Column]:
+    """Return the columns whose filter would skip files, the largest gain first."""
+    gains = {c: gain_of_filter(passed[c], distinct[c], in_all[c]) for c in distinct}
+    return sorted((c for c in gains if gains[c] > 0), key=lambda c: (-gains[c], term_text(c)))
+
+
 def _new_name() -> str:
     return f"lookup-{uuid4().hex[:12]}"
 
@@ -197,14 +205,14 @@ def join_lookups(
     """Return the filters of two parts whose files become one list; the older part has so many `files`.
 
     Small filters of one column become one, because a look-up reads a block of each."""
-    newer = [replace(one, lookup=replace(one.lookup, first=one.lookup.first + files)) for one in newer]
-    lookups = [one.lookup for one in older]
-    for one in newer:
-        before = [o for o in older if _are_neighbours(o.lookup, one.lookup)]
-        joined = _joined(side, before[0], one) if before else None
+    newer = [replace(new, lookup=replace(new.lookup, first=new.lookup.first + files)) for new in newer]
+    lookups = [old.lookup for old in older]
+    for new in newer:
+        before = [old for old in older if _are_neighbours(old.lookup, new.lookup)]
+        joined = _joined(side, before[0], new) if before else None
         if joined is not None:
             lookups.remove(before[0].lookup)
-        lookups.append(joined or one.lookup)
+        lookups.append(joined or new.lookup)
     return tuple(lookups)
 
 
@@ -217,7 +225,7 @@ def _joined(side: Folder, older: StoredFilter, newer: StoredFilter) -> Lookup | 
 
     A filter of its own costs a look-up about as much as one more file."""
     both = (older, newer)
-    if sum(one.lookup.bytes for one in both) > _MAX_JOINED_BYTES:
+    if sum(f.lookup.bytes for f in both) > _MAX_JOINED_BYTES:
         return None
     names = (*older.names, *newer.names)
     numbers = np.unique(_numbers(names))
@@ -226,7 +234,7 @@ def _joined(side: Folder, older: StoredFilter, newer: StoredFilter) -> Lookup | 
         shape, blocks, expected = join_filters(placed, len(numbers))
     except _failures():
         return None
-    if expected * len(names) > sum(one.lookup.false_positives * one.lookup.count for one in both) + 1:
+    if expected * len(names) > sum(f.lookup.false_positives * f.lookup.count for f in both) + 1:
         return None
     name = _new_name()
     written = write_filter(side, name, shape, blocks)
