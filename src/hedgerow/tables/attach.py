@@ -56,8 +56,8 @@ def last_query(spark: SparkSession) -> list[ScanReport]:
 def rule_of(spark: SparkSession) -> Any:
     """Return the session's rule, in the JVM."""
     needs_jvm(spark, "ask about queries")
-    if ours := _our_rules(spark):
-        return ours[0]
+    if rules := _our_rules(spark):
+        return rules[0]
     raise HedgerowError("this session is not attached: call hedgerow.attach(spark) first")
 
 
@@ -65,8 +65,8 @@ def _rule(spark: SparkSession) -> Any:
     """Return the session's rule; install one if there is none."""
     from pyspark.java_gateway import ensure_callback_server_started
 
-    if ours := _our_rules(spark):
-        return ours[0]
+    if rules := _our_rules(spark):
+        return rules[0]
     context: Any = spark.sparkContext
     ensure_callback_server_started(context._gateway)  # type: ignore[no-untyped-call]
     try:

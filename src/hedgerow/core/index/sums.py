@@ -62,8 +62,8 @@ def averaged_as_double(type_: Type) -> bool:
 def sum_stats(type_: Type, sums: Sequence[Value]) -> TermStats:
     """Return the statistics of the sum of a column of this type in each file; None means that a sum is unknown."""
     bounds = [(UNBOUNDED, UNBOUNDED) if value is None else (Bound(value), Bound(value)) for value in sums]
-    of = Type("bigint") if type_.kind == kinds.INT else Type("decimal", MAX_DIGITS + 10, type_.scale)
-    return TermStats.build(of, bounds, [0] * len(sums))
+    sum_type = Type("bigint") if type_.kind == kinds.INT else Type("decimal", MAX_DIGITS + 10, type_.scale)
+    return TermStats.build(sum_type, bounds, [0] * len(sums))
 
 
 def with_assumed_sums(stats: Stats, columns: Sequence[Column], schema: Mapping[str, Type]) -> Stats:

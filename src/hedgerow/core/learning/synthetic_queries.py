@@ -426,7 +426,7 @@ class _Domains:
         return tuple(dict.fromkeys(replacements[kind, value] for value in old))
 
     def _drawn(self, term: Term, domain: Sequence[Any], value: Any, r: Random) -> Any:
-        """Return a value of the column; if literals should be alike, one that is about as frequent as `value`."""
+        """Return a value of the column: about as frequent as `value`, if literals should be alike."""
         if not self._alike:
             return r.choice(domain)
         key = term_text(term)

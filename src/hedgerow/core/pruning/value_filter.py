@@ -79,7 +79,7 @@ class Shape:
         return self.block_hashes * self.files
 
     def keys(self, block: Block) -> Ints:
-        """Return the keys of a block, counted from the first one that it may have."""
+        """Return the keys of a block, counted from its first possible key."""
         gaps, low = (np.frombuffer(part, np.uint8) for part in block)
         keys = np.cumsum(gaps, dtype=np.int64)[gaps < MORE]
         for byte in low.reshape(len(keys), self.low_bytes).T:

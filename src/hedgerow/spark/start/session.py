@@ -1,4 +1,4 @@
-"""Starts a Spark session, sets its settings for a while, and reads the ones that decide the meaning of predicates."""
+"""Starts a Spark session, changes settings for a while, and reads the settings that decide what predicates mean."""
 
 from __future__ import annotations
 
