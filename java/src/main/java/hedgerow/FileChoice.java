@@ -83,6 +83,9 @@ final class FileChoice {
     }
 
     boolean skips(String name, long bytes) {
+        if (bits.isEmpty() && !skipsUnknown) {
+            return false; // without looking the file up
+        }
         Integer place = placeOf(name, bytes);
         return place == null ? skipsUnknown : !bits.isEmpty() && bits.charAt(place) == '0';
     }
