@@ -68,25 +68,27 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
 
 def physical(options: Options) -> Iterator[dict[str, Any]]:
     """Time queries on written tables, beside peers."""
-
-    yield from run_physical(_described(options, "lineitem-physical"), options.cases((("qdtree", {}),)), options)
+    yield from run_physical(_sums(options, "lineitem-physical"), options.cases((("qdtree", {}),)), options)
 
 
 def engines(options: Options) -> Iterator[dict[str, Any]]:
     """Time queries under Spark and under Comet."""
-    yield from run_engines(_described(options, "engines"), options)
+    yield from run_engines(_sums(options, "engines"), options)
 
 
-def _described(options: Options, suite: str) -> Physical:
-    """Return the table with the queries to learn from and those to time."""
+def _sums(options: Options, suite: str) -> Physical:
+    learned, unseen = _texts(options, options.sf or SCALE[options.form], TIMED[options.form])
+    timed = [(f"kind {1 + i % tpch.KINDS}", text) for i, text in enumerate(unseen)]
+    return described(options, suite, learned, timed)
+
+
+def described(options: Options, suite: str, learned: list[str], timed: list[tuple[str, str]]) -> Physical:
+    """Return the table with the queries to learn from, and those to time, by their kinds."""
     import hedgerow as hr
 
     scale, source = _table(options)
-    learned, unseen = _texts(options, scale, TIMED[options.form])
-    timed = [(f"kind {1 + i % tpch.KINDS}", text) for i, text in enumerate(unseen)]
-    workload = hr.Workload.from_sql(learned)
     return Physical(
-        *(suite, "lineitem", Path(source), workload, timed, SORTED_BY),
+        *(suite, "lineitem", Path(source), hr.Workload.from_sql(learned), timed, SORTED_BY),
         fields={"sf": scale},
         files=_files(scale),
         clustered_by=CLUSTERED_BY,

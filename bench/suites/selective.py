@@ -1,6 +1,6 @@
-"""A web server's log and the queries of dashboards and support people: seconds and files beside the other layouts.
+"""What dashboards and support people ask of a web log and of lineitem: seconds and files beside other layouts.
 
-Questions are learned from, and one other of each kind is timed. `--physical` puts the same tables into an object
+Questions are learned from, and one other of each kind is timed. `--physical` puts the tables of the log into an object
 store.
 """
 
@@ -12,6 +12,7 @@ from typing import Any
 from bench.data.web_log import KINDS, questions, web_log
 from bench.options import Options
 from bench.physical import Physical
+from bench.suites import lineitem, tpch
 from bench.written import run as run_on_disk
 from bench.written import run_in_store
 
@@ -25,15 +26,22 @@ SORTED_BY, CLUSTERED_BY = "ts", ("ts", "user_id")
 
 
 def run(options: Options) -> Iterator[dict[str, Any]]:
-    yield from run_on_disk(_described(options, "selective"), options)
+    yield from run_on_disk(_log(options, "selective"), options)
+
+
+def run_lineitem(options: Options) -> Iterator[dict[str, Any]]:
+    scale = options.sf or SCALE[options.form]
+    learned = [text for _, text in tpch.dashboard(LEARNED, scale, options.seed)]
+    timed = tpch.dashboard(len(tpch.DASHBOARD), scale, ~options.seed)
+    yield from run_on_disk(lineitem.described(options, "selective-lineitem", learned, timed), options)
 
 
 def physical(options: Options) -> Iterator[dict[str, Any]]:
     """Time the queries in an object store."""
-    yield from run_in_store(_described(options, "selective-physical"), options)
+    yield from run_in_store(_log(options, "selective-physical"), options)
 
 
-def _described(options: Options, suite: str) -> Physical:
+def _log(options: Options, suite: str) -> Physical:
     import hedgerow as hr
 
     rows = round((options.sf or SCALE[options.form]) * ROWS_PER_SF)
