@@ -28,6 +28,7 @@ from tests.differential.worlds import Phase, Plan, a_phase, sources
 
 ROUTE_TAKES_ARGS = "args" in inspect.signature(hr.route).parameters
 ONLY_BY_THEMSELVES = ("immediate",)  # no subquery
+ALONE = 0.03  # the share of whole queries that are asked by themselves, which takes six times as long
 MANY_QUERIES = {"queries": 16, "sets": 30, "foreign": 16}  # whole queries in each phase, by the kind of world
 ONLY_FORMS = {"sets": ("set", "set", "ctes"), "foreign": ("rows", "rows", "counts", "distinct")}  # of those queries
 T = TypeVar("T")
@@ -173,7 +174,7 @@ class World:
         if known and len(set(files)) > 1 and self.kind not in MANY_QUERIES:
             self._decide(phase, files, known)
         plain, forms = [k.sql for k in known] or ["true"], self.forms or ONLY_FORMS.get(self.kind, ())
-        whole = MANY_QUERIES.get(self.kind, self.whole)
+        whole = max(self.whole, MANY_QUERIES.get(self.kind, 0))
         self._rows(phase, [a_question(self.random, maker, plain, forms) for _ in range(whole)])
 
     def _condition(self, maker: Maker) -> str:
@@ -393,7 +394,7 @@ class World:
 
     def _rows(self, phase: Phase, questions: Sequence[Question]) -> None:
         """Compare answers: some questions are asked by themselves, the others many in one plan, which is faster."""
-        single = [q for q in questions if q.args or q.kind in ONLY_BY_THEMSELVES or self.random.random() < 0.1]
+        single = [q for q in questions if q.args or q.kind in ONLY_BY_THEMSELVES or self.random.random() < ALONE]
         together = [replace(q, **texts_of(q)) for q in questions if q not in single]
         for part in (*([q] for q in single), *self._parts(together, self.batch[0] // 2)):
             expected = self._answers("plain", part)
