@@ -89,6 +89,10 @@ _PUBLIC = {
 __all__ = ["__version__", *_PUBLIC]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
     if name in _PUBLIC:
         module, _, attribute = _PUBLIC[name].partition(":")

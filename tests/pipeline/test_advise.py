@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hedgerow import advise
-from hedgerow.core.errors import HedgerowError, LayoutError, SchemaError
+from hedgerow.core.errors import HedgerowError, HedgerowWarning, LayoutError, SchemaError
 from hedgerow.pipeline import table_problem
 from hedgerow.pipeline.advice import Advice
 from hedgerow.pipeline.apply import apply
@@ -134,6 +134,19 @@ def test_what_cannot_be_tried_is_refused(spark: SparkSession, source: str, workl
         advise(spark, source, workload, [])
     with pytest.raises(LayoutError, match="budget"):
         advise(spark, source, workload, budget=0)
+    with pytest.raises(LayoutError, match="there is no learner 'tree'"):
+        learn(spark, "nowhere", workload, "tree")
+    with pytest.raises(SchemaError, match="no column nmuber: did you mean Number"):
+        learn(spark, source, workload, "range", columns=["nmuber"])
+
+
+def test_each_query_left_out_is_named(spark: SparkSession, source: str) -> None:
+    """The one that cannot be read counts, too, and is not the reason why another one does not fit."""
+    bad = ["SELECT FROM WHERE", "SELECT * FROM events WHERE nmuber = 3"]
+    with pytest.warns(HedgerowWarning, match=r"2 of 3 queries are left out:\n  query q1 .*\n  query q2 .*nmuber"):
+        advise(spark, source, Workload.from_sql([*bad, "SELECT * FROM events WHERE Number = 3"]), ["range"])
+    with pytest.raises(HedgerowError, match=r"no query of the workload fits the table events: .*no column nmuber"):
+        advise(spark, source, Workload.from_sql([*bad, "SELECT * FROM other"]), ["range"], table="events")
 
 
 @pytest.mark.long

@@ -57,10 +57,25 @@ class HedgerowWarning(UserWarning):
     """Something was left out, but the work continues."""
 
 
+_LISTED = 5  # sentences in one warning
+
+
 def warn(summary: str, sentences: Sequence[str]) -> None:
-    """Warn with a summary and the first sentence as an example; without sentences there is no warning."""
-    if sentences:
-        advise(f"{summary}; the first: {sentences[0]}")
+    """Warn with a summary and the first sentences, several of them in lines; without sentences there is no warning."""
+    if len(sentences) == 1:
+        advise(f"{summary}: {sentences[0]}")
+    elif sentences:
+        more = [f"and {len(sentences) - _LISTED:,} more"] if len(sentences) > _LISTED else []
+        advise("\n  ".join([f"{summary}:", *sentences[:_LISTED], *more]))
+
+
+def counted(count: float, noun: str, plural: str = "") -> str:
+    """Return the count with the noun in its number.
+
+    >>> counted(1, "row"), counted(2000, "query", "queries")
+    ('1 row', '2,000 queries')
+    """
+    return f"{count:,.0f} {noun if count == 1 else plural or noun + 's'}"
 
 
 def advise(sentence: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.core.errors import HedgerowError, LayoutError, SchemaError, meant, warn
+from hedgerow.core.errors import HedgerowError, LayoutError
 from hedgerow.core.learning.seconds import Speed
 from hedgerow.core.workload.queries import Workload
 from hedgerow.pipeline.advice import Advice
@@ -21,7 +21,7 @@ from hedgerow.pipeline.calibrated_cost import (
     count_items,
 )
 from hedgerow.pipeline.estimate_seconds import speed_of
-from hedgerow.pipeline.inputs import MOST_QUERIES, opened_with_queries, tables_in
+from hedgerow.pipeline.inputs import MOST_QUERIES, check_columns, opened_with_queries, tables_in
 from hedgerow.pipeline.learn_options import LearnOptions
 from hedgerow.pipeline.learner_names import DEFAULT, NamedLearner
 from hedgerow.pipeline.proposals import ADVISED, BUDGET, Proposal, learners_to_try, proposals
@@ -66,10 +66,10 @@ def advise(
         raise LayoutError("name a learner or a design")
     with step(spark, "looking at the table"):
         opened, fitting, skipped = opened_with_queries(spark, source, workload, table)
-    warn(f"{len(skipped)} of {len(workload)} queries are left out", skipped)
+    workload.warn_of_left_out(skipped)
     queries = replace(workload, queries=fitting).sampled(MOST_QUERIES).queries
     columns = sorted({column for design in designs for column in design})
-    _check_columns(opened, columns)
+    check_columns(opened, columns)
     with step(spark, "measuring"):
         speed = speed_of(opened, queries)
     table_problem = TableProblem.of(opened, queries, options, columns, in_memory=True, finer=speed is not None)
@@ -152,15 +152,6 @@ def advise_each(
 def _installed() -> list[str]:
     """Return the learners that can run here: one needs packages of its own."""
     return [name for name in ADVISED if name != "woodblock" or (find_spec("jax") and find_spec("optax"))]
-
-
-def _check_columns(opened: Source, columns: Sequence[str]) -> None:
-    """SchemaError if the table lacks one of the columns, with the name that was perhaps meant."""
-    names = {name.lower().strip("`") for name in opened.schema}
-    for column in columns:
-        if column.lower().strip("`") not in names and "." not in column:
-            hint = meant(column, opened.schema) or f": it has {', '.join(opened.schema)}"
-            raise SchemaError(f"{opened.name} has no column {column}{hint}")
 
 
 def _rewrite_seconds(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.core.errors import HedgerowError, LayoutError, WorkloadError, warn
+from hedgerow.core.errors import HedgerowError, LayoutError, SchemaError, WorkloadError, counted, meant, warn
 from hedgerow.core.workload.queries import Query, Workload
 from hedgerow.pipeline.likely_values import likely_values
 from hedgerow.spark.start.session import meaning
@@ -30,8 +30,17 @@ def opened_with_queries(
     opened = open_source(spark, source, table or workload.only_table())
     bound = workload.on(opened.name).bind({opened.name: opened.schema}, meaning(spark))
     if not len(bound):
-        raise HedgerowError(f"no query of the workload fits the table {opened.name}: {bound.skipped[0]}")
+        raise HedgerowError(f"no query of the workload fits the table {opened.name}: {bound.skipped[-1]}")
     return opened, with_likely_values(bound, {opened.name: opened}).queries, bound.skipped
+
+
+def check_columns(source: Source, columns: Sequence[str]) -> None:
+    """SchemaError if the table lacks one of the columns, with the name that was perhaps meant."""
+    names = {name.lower().strip("`") for name in source.schema}
+    for column in columns:
+        if column.lower().strip("`") not in names and "." not in column:
+            hint = meant(column, source.schema) or f": it has {', '.join(source.schema)}"
+            raise SchemaError(f"{source.name} has no column {column}{hint}")
 
 
 def tables_in(spark: SparkSession, place: str) -> dict[str, str]:
@@ -60,9 +69,9 @@ def bound_to(tables: Mapping[str, Source], workload: Workload) -> Workload:
     bound = workload.bind({name: source.schema for name, source in tables.items()}, meaning(spark))
     bound = with_likely_values(bound, tables)
     if not any(q.reads(name) for q in bound for name in tables):
-        why = f": {bound.skipped[0]}" if bound.skipped else ""
+        why = f": {bound.skipped[-1]}" if bound.skipped else ""
         raise WorkloadError(f"no query of the workload fits the tables {', '.join(tables)}{why}")
-    warn(f"{len(bound.skipped)} of {len(workload)} queries are left out", bound.skipped)
+    workload.warn_of_left_out(bound.skipped)
     names = {name.lower() for name in tables}
     others = sorted({table for table in bound.tables() if table.lower() not in names})
     warn("some tables are not among those given", [f"queries read {table}, too" for table in others])
@@ -76,7 +85,7 @@ def with_likely_values(workload: Workload, sources: Mapping[str, Source]) -> Wor
     spark = next(iter(sources.values())).frame.sparkSession
     schemas = {name: source.schema for name, source in sources.items()}
     filled, left_out = workload.with_values(schemas, meaning(spark), lambda opened: likely_values(sources, opened))
-    warn(f"nothing is learned from {len(left_out)} conditions, which depend on more than the row", left_out)
+    warn(f"nothing is learned from {counted(len(left_out), 'condition')} that need more than the row", left_out)
     return filled
 
 

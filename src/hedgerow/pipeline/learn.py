@@ -11,7 +11,7 @@ from hedgerow.core.learning.seconds import Speed
 from hedgerow.core.workload.queries import Query, Workload
 from hedgerow.pipeline.block_sizes import in_best_blocks
 from hedgerow.pipeline.estimate_seconds import SMALL_TABLE_BYTES, is_small, sampled_score, speed_of
-from hedgerow.pipeline.inputs import opened_with_queries
+from hedgerow.pipeline.inputs import check_columns, opened_with_queries
 from hedgerow.pipeline.learn_options import LearnOptions
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.learner_names import AUTO, DEFAULT, NamedLearner, wrong_params
@@ -56,11 +56,16 @@ def learn(
         params: the learner's own parameters.
     """
     _check_one_table(learner)
+    named = NamedLearner(learner, params)
+    if learner != AUTO:
+        named.make()  # an unknown name or parameter is refused before any work
     given_tables = [open_table(spark, t) if isinstance(t, str) else t for t in given]
     with step(spark, "looking at the table"):
         opened, queries, skipped = opened_with_queries(spark, source, workload, table)
-    warn(f"{len(skipped)} of {len(skipped) + len(queries)} queries are left out", skipped)
-    learned = learn_layout(opened, queries, NamedLearner(learner, params), options, given_tables)
+    workload.warn_of_left_out(skipped)
+    columns = params.get("columns", ())
+    check_columns(opened, (columns,) if isinstance(columns, str) else columns)
+    learned = learn_layout(opened, queries, named, options, given_tables)
     return replace(learned, warnings=(*skipped, *learned.warnings))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hedgerow.core.errors import LayoutError, warn
+from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.learning.score_layout import score_layout
 from hedgerow.core.learning.top_rows import ordered_by
@@ -58,7 +58,7 @@ def score(
     result = score_source(opened, queries, layout, sample_rows, seed, exact, timed=True)
     with step(spark, "measuring"):
         seconds = seconds_of(opened, queries, result)
-    warn(f"{len(skipped)} of {len(workload)} queries are left out", skipped)
+    workload.warn_of_left_out(skipped)
     return replace(result, seconds=seconds.then, seconds_now=seconds.now) if seconds else result
 
 

@@ -121,7 +121,7 @@ class ManagedTable(StoredTable):
         """Return the queries with the table's types; a query that cannot be bound is left out with a warning."""
         joined = self.newest.entry.joined
         bound = bound_with_joins(workload, self.name, self.schema, joined, self.joins, meaning(self.spark))
-        warn(f"{len(bound.skipped)} of {len(workload)} queries are left out", bound.skipped)
+        workload.warn_of_left_out(bound.skipped)
         return bound
 
     def score(self, workload: Workload) -> Score:

@@ -12,7 +12,7 @@ def test_a_large_workload_fits_a_screen() -> None:
     assert len(lines) <= 20
     assert all(len(line) <= 100 for line in lines)
     assert lines[-2] == "and 29 kinds more"
-    assert lines[-1].startswith("1 remarks; the first: query q401 is left out: DELETE")
+    assert lines[-1].startswith("1 remark; the first: query q401 is left out: DELETE")
 
 
 def test_a_small_workload_is_shown_as_a_whole() -> None:
@@ -22,3 +22,8 @@ def test_a_small_workload_is_shown_as_a_whole() -> None:
         "     1  no table",
         "     1  a: y < 4; b: z IN (1, 2)",
     ]
+
+
+def test_open_conditions_are_shown() -> None:
+    workload = Workload.from_sql("SELECT * FROM a WHERE ts > now() - INTERVAL 1 DAY AND x = :x AND y < 3")
+    assert repr(workload).splitlines()[1].startswith("     1  a: y < 3; with open values: x = :x AND ts > NOW()")

@@ -9,13 +9,13 @@ import json
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hedgerow.core.errors import FormatError, SchemaError, WorkloadError
+from hedgerow.core.errors import FormatError, SchemaError, WorkloadError, counted, warn
 from hedgerow.core.predicates.binding import bind
 from hedgerow.core.predicates.nodes import TRUE, Compare, In, Like, Opaque, Predicate, Prefix, children, disjunction
 from hedgerow.core.predicates.normal_form import normalise
@@ -129,19 +129,27 @@ class Workload:
         2 queries of 1 kind on t
              2  t: x < 3
         """
-        kinds: dict[str, tuple[float, str]] = {}
+        kinds: dict[str, tuple[float, Query]] = {}
         for q in self:
-            conditions = [(t, q.predicate(t)) for t in q.tables()]
-            key, text = ("; ".join(f"{t}: {of(p)}" for t, p in conditions) for of in (shape, predicate_text))
-            weight, example = kinds.get(key, (0.0, text or "no table"))
+            key = "; ".join(f"{t}: {shape(q.predicate(t))}" for t in q.tables())
+            weight, example = kinds.get(key, (0.0, q))
             kinds[key] = (weight + q.weight, example)
-        many = "s" if len(kinds) != 1 else ""
-        lines = [f"{len(self):,} queries of {len(kinds):,} kind{many} on {', '.join(self.tables()) or 'no table'}"]
+        count, of = counted(len(self), "query", "queries"), counted(len(kinds), "kind")
+        lines = [f"{count} of {of} on {', '.join(self.tables()) or 'no table'}"]
         heaviest = sorted(kinds.values(), key=lambda kind: -kind[0])
-        lines += [f"{weight:6,.0f}  {example}" for weight, example in heaviest[:_SHOWN]]
+        lines += [f"{weight:6,.0f}  {self.shown(example)}" for weight, example in heaviest[:_SHOWN]]
         lines += [f"and {len(kinds) - _SHOWN:,} kinds more"] if len(kinds) > _SHOWN else []
-        lines += [f"{len(self.skipped):,} remarks; the first: {self.skipped[0]}"] if self.skipped else []
+        lines += [f"{counted(len(self.skipped), 'remark')}; the first: {self.skipped[0]}"] if self.skipped else []
         return "\n".join(line if len(line) <= _SHOWN_WIDTH else f"{line[: _SHOWN_WIDTH - 3]}..." for line in lines)
+
+    def shown(self, query: Query) -> str:
+        """Return what the query asks of its tables, as text."""
+        return "; ".join(f"{t}: {predicate_text(query.predicate(t))}" for t in query.tables()) or "no table"
+
+    def warn_of_left_out(self, skipped: Sequence[str]) -> None:
+        """Warn of the queries of this workload that do not fit a table, and of those that could not be read."""
+        statements = counted(len(self) + len(self.skipped), "query is", "queries are")
+        warn(f"{len(skipped)} of {statements} left out", skipped)
 
     def tables(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(t for q in self for t in q.tables()))
