@@ -136,7 +136,7 @@ def _with_filters(
 ) -> BlockIndex:
     """Return the index of these parts with the filters that hold under these settings and for these columns."""
     filters, start = dict[str, JoinedFilter](), 0
-    is_off = now.get(LOOKUPS, "true").lower() == "false" or is_remote(parts[0].side.spark)
+    is_off = now.get(LOOKUPS, "true").lower() != "true" or is_remote(parts[0].side.spark)
     for part in parts if not is_off and index.cells is None else ():
         for stored in part.filters if part.reads_alike(now) else ():
             top = quote_name(stored.lookup.path[0])

@@ -92,6 +92,6 @@ final class SessionSettings {
     }
 
     static boolean isOn(String setting) {
-        return !"false".equalsIgnoreCase(SQLConf.get().getConfString(setting, "true"));
+        return "true".equalsIgnoreCase(SQLConf.get().getConfString(setting, "true"));
     }
 }
