@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 import hedgerow as hr
 from bench.comet import comet_settings
 from hedgerow.spark.start.jar import conf_lines
+from tests.support.light_session import LIGHT, drop_service_settings, keep_java_names
 
 EVERY = "*"  # a scan whose files are not looked at one by one
 
@@ -100,16 +101,14 @@ def short(path: str) -> str:
 def started(memory: str = "2g", by_extension: bool = False, **settings: str) -> Sessions:
     """Start Spark, with Comet if HEDGEROW_COMET_JAR names its jar; `by_extension`: the JVM attaches each session."""
     os.environ.setdefault("TZ", "UTC")
+    keep_java_names()
     own = {
+        **LIGHT,
         "spark.driver.extraJavaOptions": "-XX:ReservedCodeCacheSize=512m -XX:+UseSerialGC -Duser.timezone=UTC",
-        "spark.databricks.delta.snapshotPartitions": "1",
         "spark.sql.shuffle.partitions": "1",
         "spark.sql.warehouse.dir": tempfile.mkdtemp(prefix="differential-"),
         "spark.sql.timeType.enabled": "true",
         "spark.sql.ui.retainedExecutions": "1",
-        # For some hundred rows, a compiler costs more than it saves.
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     }
     comet = comet_settings("1g")
     if comet:
@@ -117,7 +116,9 @@ def started(memory: str = "2g", by_extension: bool = False, **settings: str) -> 
     if by_extension:
         patient = {"spark.hedgerow.timeout": "120s", "spark.hedgerow.startTimeout": "300s"}
         settings = {**conf_lines(), **patient, **settings}
-    return over(hr.session(memory, "local[2]", **{**own, **comet, **settings}), by_extension)
+    spark = hr.session(memory, "local[2]", **{**own, **comet, **settings})
+    drop_service_settings(spark)
+    return over(spark, by_extension)
 
 
 def over(spark: SparkSession, by_extension: bool = False) -> Sessions:
