@@ -260,7 +260,7 @@ JAVA = (
     Mutant("the rule: IS NULL is written as IS NOT NULL", java("return isNull(is.child());", "return new Wire.Not(isNull(is.child()));")),
     Mutant("the rule: collations are ignored", java('type.catalogString().equals("string")', "!type.catalogString().isEmpty()")),
     Mutant("the rule: types of both sides may differ", java("if (!left.dataType().equals(right.dataType())) {", "if (left == right) {")),
-    Mutant("the rule: bits are read one place off", java("bits.charAt(places.get(name))", "bits.charAt((places.get(name) + 1) % bits.length())")),
+    Mutant("the rule: bits are read one place off", java("bits.charAt(place) == '0'", "bits.charAt((place + 1) % bits.length()) == '0'")),
 )  # fmt: skip
 
 
