@@ -7,21 +7,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from random import Random
 from types import ModuleType
-from unittest.mock import patch
 
 from hedgerow.core.index import aggregates, any_rows, top_k, whole_matches
-from hedgerow.core.pruning.block_stats import Stats, TermStats
+from hedgerow.core.pruning import block_stats
 from tests.property import test_whole_matches as machine
+from tests.support.wrong_source import wrong_source
 
 MOST = 10_000
-_KEPT = ("Count", "Extreme", "Sum")  # classes whose instances the machine makes
-_USED = ("first_rows", "any_rows", "aggregate", "add_up", "may_overflow", "match_files", "MatchedFiles", "TypedTerm")
 
 
 @dataclass(frozen=True)
@@ -63,14 +58,14 @@ MUTANTS = (
     _matched("a file that may match guarantees rows", "first rows", "(outcomes == T_BIT)", "(outcomes & T_BIT > 0)"),
     _matched("deleted rows are guaranteed in order", "first rows", "(left > 0), index.blocks.rows, left)", "(left > 0), left, index.blocks.rows)"),
     _matched("rows of unknown number are guaranteed", "first rows", "& (left > 0), index.blocks.rows, left)", ", index.blocks.rows, np.where(left < 0, index.blocks.rows, left))"),
-    _matched("codes of different parts are compared", "first rows", "return self.of(concat(", "return _raw(self, parts) or self.of(concat("),
+    Mutant("codes of different parts are compared", block_stats, "first rows", "recode_tables(t.values, values, places)", "recode_tables(values, values, places)"),
     _matched("deleted rows are guaranteed to a limit", "any rows", "np.where(self.whole, self.left, 0)", "np.where(self.whole, self.records, 0)"),
     _matched("a file that may match serves a limit", "any rows", "(outcomes == T_BIT)", "(outcomes & T_BIT > 0)"),
-    Mutant("a limit takes one file too few", any_rows, "any rows", "searchsorted(held, k)) + 1", "searchsorted(held, k, side='right'))"),
+    Mutant("a limit takes one file too few", any_rows, "any rows", "searchsorted(rows, k)) + 1", "searchsorted(rows, k, side='right'))"),
     _aggregate("deletes forgotten in count(x)", "((term.nulls > 0) & ~matched.has_deletes)", "(term.nulls > 0)"),
     _aggregate("count(x) counts NULLs", "matched.left - term.nulls)", "matched.left)"),
     _aggregate("unknown NULLs are none in count(x)", "(term.nulls == 0) | all_null", "(term.nulls <= 0) | all_null"),
-    _aggregate("the greatest value may be deleted", "(codes % 2 == 1) & ~matched.has_deletes", "(codes % 2 == 1)"),
+    _aggregate("the greatest value may be deleted", "(codes % 2 == 1) & ~matched.has_deletes & _is_uncut", "(codes % 2 == 1) & _is_uncut"),
     _aggregate("a bound in a gap is an extreme", "term.has_value & (codes % 2 == 1) &", "term.has_value &"),
     _aggregate("a cut text is an extreme", "& _is_uncut(term)", ""),
     _aggregate("NaN is no greatest value for max", "is_attained &= ~term.nan", "pass"),
@@ -95,38 +90,9 @@ MUTANTS = (
 )  # fmt: skip
 
 
-def _raw(term: whole_matches.TypedTerm, parts: list[Stats]) -> TermStats | None:
-    """Statistics with the codes of each part as they are: the bug of one mutant."""
-    import numpy as np
-
-    known = [of for part in parts if (of := term.of(part))]
-    if len(known) < 2:
-        return None
-    low, high, nulls, nan = (np.concatenate([getattr(t, n) for t in known]) for n in ("low", "high", "nulls", "nan"))
-    values = max((t.values for t in known), key=len)
-    return TermStats(known[0].type, values, low, np.minimum(high, 2 * len(values)), nulls, nan)
-
-
-@contextmanager
-def planted(mutant: Mutant) -> Iterator[None]:
-    """Make the machine use the wrong source while the body runs."""
-    source = Path(str(mutant.module.__file__)).read_text()
-    assert source.count(mutant.right) >= 1, f"{mutant.name}: the source has changed"
-    wrong = ModuleType("wrong")
-    with ExitStack() as stack:
-        stack.enter_context(patch.dict(sys.modules, {"wrong": wrong}))
-        exec(compile(source.replace(mutant.right, mutant.wrong), mutant.name, "exec"), vars(wrong))
-        vars(wrong)["_raw"] = _raw
-        vars(wrong).update({name: getattr(mutant.module, name) for name in _KEPT if hasattr(mutant.module, name)})
-        for name in _USED:
-            if getattr(getattr(wrong, name, None), "__module__", "") == "wrong":
-                stack.enter_context(patch.object(machine, name, getattr(wrong, name)))
-        yield
-
-
 def cases_until_found(mutant: Mutant, first_seed: int) -> int | None:
     """The number of random cases until one fails; None if none of MOST does."""
-    with planted(mutant):
+    with wrong_source(mutant.module, mutant.right, mutant.wrong):
         for i in range(MOST):
             random = Random(first_seed + i)
             case = machine.a_case(random)
