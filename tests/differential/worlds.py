@@ -87,7 +87,7 @@ READER_OPTIONS = (
 )  # fmt: skip
 WORLD_KINDS = (
     *("views", "names", "queries", "sets", "history", "foreign", "cases"),
-    *("zones", "storing", "decimals", "texts", "any", "parquet", "delta", "lookups"),
+    *("zones", "storing", "decimals", "texts", "any", "parquet", "delta", "lookups", "deletes"),
 )
 # What the layout of a kind of world surely knows: expressions whose values depend on the settings that the kind changes.
 KIND_TERMS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -172,7 +172,7 @@ def some_settings(
 def a_plan(random: Random, number: str, kind: str) -> Plan:
     format_ = (
         "delta"
-        if kind in ("delta", "storing")
+        if kind in ("delta", "storing", "deletes")
         or random.random() < {"names": 0.5, "any": 0.15, "texts": 0.15, "lookups": 0.4}.get(kind, 0)
         else "parquet"
     )
@@ -212,6 +212,8 @@ def a_plan(random: Random, number: str, kind: str) -> Plan:
     )  # fmt: skip
     if kind == "foreign":
         return replace(plan, history=_alien(random, plan, random.choice(("", "sub"))))
+    if kind == "deletes":
+        return replace(plan, history=_deleted(random, plan))
     if random.random() < {"history": 1.0, "any": 0.2, "lookups": 0.5}.get(kind, 0.05):
         plan = with_history(random, plan)
     return plan
@@ -222,7 +224,7 @@ def sources(columns: tuple[Column, ...]) -> tuple[Source, ...]:
 
 
 def with_history(random: Random, plan: Plan) -> Plan:
-    match random.choice(("convert", "junk", "alien", "append", "append plainly", "nested")):
+    match random.choice(("convert", "junk", "alien", "append", "append plainly", "nested", "deleted")):
         case "convert" if plan.format == "parquet" and plan.folder == "t":
             return _converted(random, plan)
         case "junk":
@@ -234,16 +236,32 @@ def with_history(random: Random, plan: Plan) -> Plan:
             return replace(plan, history=_alien(random, plan, ""))
         case "nested" if plan.format == "parquet":
             return replace(plan, history=_alien(random, plan, "sub"))
+        case "deleted" if plan.format == "delta":
+            return replace(plan, history=_deleted(random, plan))
         case "append":
-            return replace(
-                plan, history=(f'hr.table(spark, table).append(spark.sql(r"""{rows_sql(plan.columns, 40)}"""))',)
-            )
-    return replace(
-        plan,
-        history=(
-            f'spark.sql(r"""{rows_sql(plan.columns, 30)}""").write.format({plan.format!r}).mode("append").save(table)',
-        ),
+            return replace(plan, history=_appended(plan, 40))
+    return replace(plan, history=_appended_plainly(plan, 30))
+
+
+def _appended(plan: Plan, rows: int) -> tuple[str, ...]:
+    return (f'hr.table(spark, table).append(spark.sql(r"""{rows_sql(plan.columns, rows)}"""))',)
+
+
+def _appended_plainly(plan: Plan, rows: int) -> tuple[str, ...]:
+    written = f'write.format({plan.format!r}).mode("append").save(table)'
+    return (f'spark.sql(r"""{rows_sql(plan.columns, rows)}""").{written}',)
+
+
+def _deleted(random: Random, plan: Plan) -> tuple[str, ...]:
+    """Deletion vectors: the rows with some of the values of a column or of all; perhaps more rows before or after."""
+    hashed = [c.quoted for c in plan.columns if c.kind.group not in ("map", "variant")]
+    values = random.choice((", ".join(hashed), random.choice(hashed)))
+    more = random.choice(((), (), _appended(plan, 40), _appended_plainly(plan, 30)))
+    delete = (
+        "spark.sql(f\"ALTER TABLE delta.`{table}` SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')\")",
+        f'spark.sql(f"DELETE FROM delta.`{{table}}` WHERE pmod(xxhash64({values}), {random.choice((3, 8, 20))}) = 0")',
     )
+    return more + delete if random.random() < 0.5 else delete + more
 
 
 def _alien(random: Random, plan: Plan, folder: str) -> tuple[str, ...]:
