@@ -14,8 +14,6 @@ from pyspark.sql import Row
 
 def is_right(found: Counter[str], expected: Counter[str], ranked: Iterable[Row]) -> bool:
     """True if the rows `found` are as right as the expected ones; rows as texts, `ranked` with the rank as last column."""
-    from pyspark.sql import Row
-
     every: Counter[str] = Counter()
     ranks: dict[str, int] = {}
     for row in ranked:
@@ -27,3 +25,8 @@ def is_right(found: Counter[str], expected: Counter[str], ranked: Iterable[Row])
         return Counter(ranks[row] for row in rows.elements())
 
     return found <= every and ranks_of(found) == ranks_of(expected)
+
+
+def text_of(value: str | None) -> str:
+    """Return a row of one text as text."""
+    return str(Row("row__")(value))
