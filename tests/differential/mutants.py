@@ -56,7 +56,7 @@ SUITES = (
 
 @dataclass(frozen=True)
 class Exam:
-    """What many bugs are asked: conditions with the files that have their rows, or whole queries with their answers."""
+    """Questions to ask under each bug: conditions with the files they need, or whole queries with their answers."""
 
     world: Recorder
     phase: Phase
@@ -87,13 +87,13 @@ class Recorder(World):
 
     def prepare(self, phases: int = 2) -> bool:
         self.names = namespace(self.sessions)
-        if not self._made():
-            return False
-        for number in range(phases):
-            self._ask(number)
-        keys = {key for phase in self.phases for key in phase.settings}
-        self.sessions.configure({}, sorted(keys | set(self.plan.write)))
-        return True
+        try:
+            for number in range(phases if self._made() else 0):
+                self._ask(number)
+        finally:
+            keys = {key for phase in self.phases for key in phase.settings}
+            self.sessions.configure({}, sorted(keys | set(self.plan.write)))
+        return bool(self.exams)
 
     def _compared(self, phase: Phase, door: str, files: list[str], plans: list[tuple[str, Known]]) -> None:
         if door == "attach" and not self.whole:
@@ -158,8 +158,8 @@ def in_turn(worlds: Sequence[Recorder]) -> list[Exam]:
     return [exam for exams in zip_longest(*(w.exams for w in worlds)) for exam in exams if exam is not None]
 
 
-def found_after(exams: Sequence[Exam], most: int = MOST) -> tuple[int, str] | None:
-    """How many comparisons it takes until one is wrong, and its text; None where all are right."""
+def first_wrong(exams: Sequence[Exam], most: int = MOST) -> tuple[int, str] | None:
+    """Return the number and the text of the first comparison that is wrong; None if all are right."""
     asked = chain.from_iterable(exam.wrong() for exam in exams)
     return next(((number, text) for number, text in enumerate(islice(asked, most), 1) if text is not None), None)
 
@@ -173,7 +173,7 @@ def made(sessions: Sessions, suite: Suite, seed: str, most: int) -> Iterator[Rec
         atoms = 15 if suite.queries else 40
         plan = a_plan(random, f"m{number}{'q' if suite.queries else ''}", kind)
         world = Recorder(sessions, plan, random, Tally(), kind, whole=suite.queries, forms=FORMS, atoms=atoms)
-        if world.prepare() and world.exams:
+        if world.prepare():
             comparisons = sum(len(exam.conditions) + len(exam.queries) for exam in world.exams)
             print(f"table {number} ({kind}): {comparisons:,} comparisons", flush=True)
             wanted -= 1
@@ -183,23 +183,20 @@ def made(sessions: Sessions, suite: Suite, seed: str, most: int) -> Iterator[Rec
 
 
 def missed(sessions: Sessions, bugs: Sequence[Mutant], exams: Sequence[Exam]) -> int:
-    """Plant one bug after the other; print when each is found, and return how many are not."""
-    found = 0
+    """Plant one bug after the other; print when each is noticed, and return how many are not."""
+    count = 0
     for bug in bugs:
         begun = monotonic()
         try:
             with planted(bug, sessions):
-                wrong = found_after(exams)
-        except (Exception, SystemExit) as error:
-            print(f"  not planted   {bug.name}: {type(error).__name__}: {error}", flush=True)
-            continue
-        seconds = f"({monotonic() - begun:.0f} s)"
-        if wrong is None:
-            print(f"  NOT FOUND     {bug.name}  {seconds}", flush=True)
+                wrong = first_wrong(exams)
+        except (Exception, SystemExit) as error:  # the compiler exits
+            told, wrong = f"not planted: {type(error).__name__}: {error}", None
         else:
-            print(f"  after {wrong[0]:6,}  {bug.name}  {seconds}  {wrong[1][:100]!r}", flush=True)
-            found += 1
-    return len(bugs) - found
+            told = "NOT FOUND" if wrong is None else f"after {wrong[0]:,}: {wrong[1][:100]!r}"
+        count += wrong is None
+        print(f"  {bug.name} ({monotonic() - begun:.0f} s) {told}", flush=True)
+    return count
 
 
 def main() -> int:
@@ -219,7 +216,7 @@ def main() -> int:
             exams = in_turn(worlds)
             if bugs:
                 with planted(None, sessions):
-                    print(f"without a bug: {found_after(exams) or 'nothing is wrong'}", flush=True)
+                    print(f"without a bug: {first_wrong(exams) or 'nothing is wrong'}", flush=True)
             total += missed(sessions, bugs, exams)
             for world in worlds:
                 world.close()

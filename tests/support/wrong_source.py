@@ -21,7 +21,7 @@ def wrong_source(module: ModuleType, right: str, wrong: str) -> Iterator[None]:
     source = Path(place).read_text()
     if source.count(right) != 1:
         raise LookupError(f"{module.__name__} has {source.count(right)} times {right}")
-    codes = dict(_codes_in(compile(source.replace(right, wrong), place, "exec")))
+    codes = dict(_codes_in(compile(source.replace(right, wrong), place, "exec", dont_inherit=True)))
     before = {f: f.__code__ for f in _functions_of(module) if f.__code__ != codes.get(f.__qualname__, f.__code__)}
     if not before:
         raise LookupError(f"no function of {module.__name__} changes with {right}")
