@@ -9,9 +9,10 @@ from random import Random
 from time import monotonic
 
 from bench.comet import comet_settings, scans_of
-from tests.differential.oracles import Tally, World
+from tests.differential.oracles import World
 from tests.differential.sessions import Sessions, started
 from tests.differential.shrink import shrunk
+from tests.differential.tally import Tally
 from tests.differential.worlds import WORLD_KINDS, a_plan
 
 

@@ -24,10 +24,11 @@ from pyspark.sql import Row
 import hedgerow as hr
 from tests.differential.cases import forget, namespace
 from tests.differential.conditions import Known
-from tests.differential.oracles import Tally, World
+from tests.differential.oracles import World
 from tests.differential.planted_bugs import CONDITIONS, RULE, WHOLE_QUERIES, WHOLE_QUERY_RULE, Mutant
 from tests.differential.queries import Question
 from tests.differential.sessions import EVERY, Sessions, started
+from tests.differential.tally import Tally
 from tests.differential.worlds import Phase, a_plan
 
 MOST = 10_000

@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.differential.__main__ import compare, table
-from tests.differential.oracles import Tally
 from tests.differential.sessions import Sessions, over
 from tests.differential.shrink import shrunk
+from tests.differential.tally import Tally
 
 
 @pytest.fixture(scope="module")
