@@ -121,6 +121,8 @@ def _to_read(spark: SparkSession, path: str) -> str:
 
 
 def _why_not(spark: SparkSession, source: Any, error: Exception) -> str:
+    if "PATH_NOT_FOUND" in str(error) and isinstance(source, str) and "/" not in source:
+        return "no table of the catalog and no folder has this name"
     if "UNABLE_TO_INFER_SCHEMA" not in str(error) or not isinstance(source, str):
         return first_line(error)
     names = Folder(spark, source.rstrip("/")).folders()
