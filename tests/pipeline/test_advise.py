@@ -136,9 +136,7 @@ def test_what_cannot_be_tried_is_refused(spark: SparkSession, source: str, workl
         advise(spark, source, workload, budget=0)
     with pytest.raises(LayoutError, match="there is no learner 'tree'"):
         learn(spark, "nowhere", workload, "tree")
-    with pytest.raises(
-        HedgerowError, match="the table db.nowhere cannot be read: no table of the catalog and no folder"
-    ):
+    with pytest.raises(HedgerowError, match="nowhere cannot be read: no table of the catalog and no folder"):
         learn(spark, "db.nowhere", workload)
     with pytest.raises(SchemaError, match="no column nmuber: did you mean Number"):
         learn(spark, source, workload, "range", columns=["nmuber"])
