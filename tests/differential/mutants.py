@@ -166,7 +166,7 @@ def first_wrong(exams: Sequence[Exam], most: int = MOST) -> tuple[int, str] | No
 
 
 def made(sessions: Sessions, suite: Suite, seed: str, most: int) -> Iterator[Recorder]:
-    """Yield the suite's tables, in place of some that Spark or Hedgerow refuses one more of their kinds."""
+    """Yield the suite's tables. Another one takes the place of a table that Spark or Hedgerow refuses."""
     wanted = min(most, len(suite.worlds))
     for number in range(4 * wanted):
         random = Random(f"{seed}/{number}")

@@ -98,11 +98,11 @@ def java(old: str, new: str) -> Planted:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="mutant-")))
         # Py4J caches methods by the name of their class, so each jar has a package of its own.
         package, planted = f"hedgerow_{uuid4().hex}", 0
-        for source in build_jar.SOURCES.rglob("*.java"):
-            text = source.read_text()
+        for file in build_jar.SOURCES.rglob("*.java"):
+            text = file.read_text()
             planted += text.count(old)
             text = text.replace("package hedgerow;", f"package {package};").replace(old, new)
-            (folder / source.name).write_text(text)
+            (folder / file.name).write_text(text)
         if planted != 1:
             raise LookupError(f"the rule has {planted} times {old}")
         path = folder / "mutant.jar"

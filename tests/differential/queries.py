@@ -27,7 +27,10 @@ def texts_of(question: Question) -> dict[str, str]:
 
 
 def union_of(queries: Sequence[str]) -> str:
-    return "\nUNION ALL\n".join(f"SELECT {i} AS mark__, row__ FROM (\n{sql}\n)" for i, sql in enumerate(queries))
+    """Return queries over `{t}` as one that names it once: Spark reads the schema of a path each time it is named."""
+    shared = [sql.replace("{t}", "seen__") for sql in queries]
+    union = "\nUNION ALL\n".join(f"SELECT {i} AS mark__, row__ FROM (\n{sql}\n)" for i, sql in enumerate(shared))
+    return f"WITH seen__ AS (SELECT * FROM {{t}})\n{union}"
 
 
 def a_question(random: Random, maker: Maker, conditions: list[str], of: Sequence[str] = ()) -> Question:

@@ -28,5 +28,5 @@ def is_right(found: Counter[str], expected: Counter[str], ranked: Iterable[Row])
 
 
 def text_of(value: str | None) -> str:
-    """Return a row of one text as text."""
+    """Return a row that has only this value, as text."""
     return str(Row("row__")(value))
