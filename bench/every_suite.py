@@ -79,7 +79,7 @@ SUITES: dict[str, Suite] = {
     "selective": Suite(
         selective.run, "A web log and what dashboards ask: top-k, counts, sums, look-ups by id", 90, "ratio"
     ),
-    "selective-lineitem": Suite(selective.run_lineitem, "lineitem and what dashboards ask of it", 45, "ratio"),
+    "selective-lineitem": Suite(selective.run_lineitem, "lineitem and the queries of dashboards", 45, "ratio"),
     "replay": Suite(replay.run, "Days of inserts and scans", 3, "ratio"),
     "merge": Suite(merge.run, "How long bottom-up grouping merges vectors, by their number", 3, "learn_seconds"),
     "lookups": Suite(lookups.run, "Filters of look-ups: bytes, false positives and seconds", 5, "p99_ms"),

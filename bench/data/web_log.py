@@ -10,6 +10,7 @@ import hashlib
 import random
 from collections.abc import Mapping
 from datetime import date, timedelta
+from itertools import cycle, islice
 from pathlib import Path
 
 from bench.data.cache import written_once
@@ -86,8 +87,7 @@ KINDS: Mapping[str, str] = {
 def questions(n: int, rows: int, seed: int) -> list[tuple[str, str]]:
     """Return the kind and the text of n queries, the kinds in turn, each with new literals."""
     r = random.Random(seed)
-    kinds = list(KINDS.items())
-    return [(kind, text.format_map(_literals(r, rows))) for kind, text in (kinds[i % len(kinds)] for i in range(n))]
+    return [(kind, text.format_map(_literals(r, rows))) for kind, text in islice(cycle(KINDS.items()), n)]
 
 
 def _literals(r: random.Random, rows: int) -> Mapping[str, object]:

@@ -1,4 +1,4 @@
-"""What dashboards and support people ask of a web log and of lineitem: seconds and files beside other layouts.
+"""Queries of dashboards and support people on a web log and on lineitem: seconds and files beside other layouts.
 
 Questions are learned from, and one other of each kind is timed. `--physical` puts the tables of the log into an object
 store.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from itertools import cycle, islice
 from pathlib import Path
 
 from hedgerow.demo import generate
@@ -24,7 +25,7 @@ _MODES = ("AIR", "FOB", "MAIL", "RAIL", "REG AIR", "SHIP", "TRUCK")
 _WORDS = ("fox", "regular", "pinto", "quick", "deposits", "ironic")
 
 
-# As dashboards and support people ask; the kinds of `web_log`, of a table that came in the order of its ids.
+# Queries of dashboards: nearly the kinds of `web_log`, on a table that came in the order of its ids.
 DASHBOARD: Mapping[str, str] = {
     "newest": "SELECT * FROM lineitem ORDER BY l_shipdate DESC, {key} LIMIT 100",
     "newest of a mode": "SELECT * FROM lineitem WHERE l_shipmode = '{s}' ORDER BY l_shipdate DESC, {key} LIMIT 50",
@@ -61,9 +62,8 @@ def questions(n: int, scale: float, seed: int) -> list[str]:
 def dashboard(n: int, scale: float, seed: int) -> list[tuple[str, str]]:
     """Return the kind and the text of n queries of `DASHBOARD`, the kinds in turn, each with new literals."""
     r = random.Random(seed)
-    kinds = list(DASHBOARD.items())
-    chosen = (kinds[i % len(kinds)] for i in range(n))
-    return [(kind, text.format(**_literals(r, scale), **_of_dashboards(r, scale))) for kind, text in chosen]
+    kinds = islice(cycle(DASHBOARD.items()), n)
+    return [(kind, text.format(**_literals(r, scale), **_dashboard_literals(r, scale))) for kind, text in kinds]
 
 
 def _literals(r: random.Random, scale: float) -> dict[str, object]:
@@ -77,7 +77,7 @@ def _literals(r: random.Random, scale: float) -> dict[str, object]:
     }
 
 
-def _of_dashboards(r: random.Random, scale: float) -> dict[str, object]:
+def _dashboard_literals(r: random.Random, scale: float) -> dict[str, object]:
     year, first = r.randrange(1992, 1998), f"DATE '{r.randrange(1992, 1998)}-{r.randrange(1, 13):02d}-01'"
     return {
         "key": "l_orderkey, l_linenumber",

@@ -21,7 +21,7 @@ from hedgerow.cli.flags import (
 )
 from hedgerow.cli.output import Output, paired_share, seconds_shown, share, summary
 from hedgerow.cli.show_advice import show_advice, show_each
-from hedgerow.core.errors import HedgerowError
+from hedgerow.core.errors import HedgerowError, counted
 
 if TYPE_CHECKING:
     from hedgerow.pipeline.learned import Learned
@@ -105,7 +105,7 @@ def _answer_tables(layouts: LearnedTables, out: Path, output: Output) -> None:
     }
     slower = [f"{name}: {kind}" for name, learned in layouts.items() for kind in learned.slower]
     keys = list(map(str, layouts.references))
-    blocks = {name: f"{table['blocks']:,} block{'' if table['blocks'] == 1 else 's'}" for name, table in tables.items()}
+    blocks = {name: counted(learned.blocks, "block") for name, learned in layouts.items()}
     output.answer(
         {"layout": str(out), "tables": tables, "keys": keys},
         {"layout": str(out), **blocks, "keys": "\n".join(keys) or None, "slower": "\n".join(slower) or None},

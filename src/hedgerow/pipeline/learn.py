@@ -57,14 +57,13 @@ def learn(
     """
     _check_one_table(learner)
     named = NamedLearner(learner, params)
-    if learner != AUTO:
-        named.make()  # an unknown name or parameter is refused before any work
+    # An unknown name or parameter is refused before any work.
+    columns = named.make().columns if learner != AUTO else ()
     given_tables = [open_table(spark, t) if isinstance(t, str) else t for t in given]
     with step(spark, "looking at the table"):
         opened, queries, skipped = opened_with_queries(spark, source, workload, table)
     workload.warn_of_left_out(skipped)
-    columns = params.get("columns", ())
-    check_columns(opened, (columns,) if isinstance(columns, str) else columns)
+    check_columns(opened, columns)
     learned = learn_layout(opened, queries, named, options, given_tables)
     return replace(learned, warnings=(*skipped, *learned.warnings))
 

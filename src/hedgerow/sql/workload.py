@@ -145,10 +145,10 @@ class Workload(core.Workload):
         return core.Workload.bind(workload, dict(by_name.values()), session), left_out
 
     def shown(self, query: Query) -> str:
-        """Return what the query asks of its tables; conditions whose values are open come last."""
-        found = _open_values(query, self._known({})[1], [table.lower() for table in query.tables()])
-        opened = [] if found is None else found.left_out()
-        return "; with open values: ".join([super().shown(query), *([" AND ".join(opened)] if opened else [])])
+        """Return the query's conditions on its tables, as text; those whose values are open come last."""
+        text = super().shown(query)
+        values = _open_values(query, self._known({})[1], [table.lower() for table in query.tables()])
+        return text if values is None else f"{text}; with open values: {' AND '.join(values.left_out())}"
 
     def _known(self, schemas: Schemas) -> tuple[dict[str, Any], dict[str, tuple[str, Schema]]]:
         """Return the schemas known before and these, and by each lower-case name the table's name and schema."""

@@ -316,9 +316,10 @@ def test_a_row_that_fails_makes_the_query_fail(over: SparkSession, sql: str) -> 
 def test_each_means_can_be_switched_off(over: SparkSession, setting: str, by: str, sql: str) -> None:
     over.sql(sql).collect()
     assert means(over) == {by}
-    with temporary_settings(over, {f"hedgerow.{setting}": "off"}):  # all but "true"
-        over.sql(sql).collect()
-        assert [(scan.means, scan.files_opened) for scan in hr.last_query(over)] == [("where", FILES)]
+    for value in ("false", "off"):  # all but "true"
+        with temporary_settings(over, {f"hedgerow.{setting}": value}):
+            over.sql(sql).collect()
+            assert [(scan.means, scan.files_opened) for scan in hr.last_query(over)] == [("where", FILES)]
 
 
 def test_a_cached_query_stays_as_it_was_read(over: SparkSession) -> None:

@@ -143,11 +143,11 @@ class Workload:
         return "\n".join(line if len(line) <= _SHOWN_WIDTH else f"{line[: _SHOWN_WIDTH - 3]}..." for line in lines)
 
     def shown(self, query: Query) -> str:
-        """Return what the query asks of its tables, as text."""
+        """Return the query's conditions on its tables, as text."""
         return "; ".join(f"{t}: {predicate_text(query.predicate(t))}" for t in query.tables()) or "no table"
 
     def warn_of_left_out(self, skipped: Sequence[str]) -> None:
-        """Warn of the queries of this workload that do not fit a table, and of those that could not be read."""
+        """Warn that queries of this workload are left out. `skipped`: the reason for each, unreadable ones too."""
         statements = counted(len(self) + len(self.skipped), "query is", "queries are")
         warn(f"{len(skipped)} of {statements} left out", skipped)
 
