@@ -421,8 +421,10 @@ def _view(random: Random, plan: Plan, view: str, path: str) -> Relation:
 HEAD = '''"""A case of tests/differential: run it with Hedgerow's PYTHONPATH."""
 import glob, os, pathlib, shutil, tempfile, warnings
 import hedgerow as hr
+from hedgerow.core.index import top_k
 
 warnings.simplefilter("ignore")
+top_k._FEWEST = top_k._FEWEST_IF_SURE = top_k._FEWEST_ROWS = 1
 spark = hr.session("2g", "local[2]", **{"spark.sql.timeType.enabled": "true"})
 spark.sparkContext.setLogLevel("OFF")
 plain, attached = spark.newSession(), spark.newSession()

@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
+from hedgerow.core.index import top_k
 from hedgerow.core.index.aggregates import Aggregate, Count, Extreme, Group, Sum, add_up, aggregate, may_overflow
 from hedgerow.core.index.any_rows import any_rows
 from hedgerow.core.index.block_index import BlockIndex
@@ -59,6 +61,10 @@ class Case:
             for row, part, file in self.rows
             if truth(p, row) is True and (opened is None or part == NO_FILE or opened[part][file])
         ]
+
+    @property
+    def of_known_files(self) -> Case:
+        return replace(self, rows=[of for of in self.rows if of[1] != NO_FILE])
 
 
 def a_case(random: Random) -> Case:
@@ -192,6 +198,35 @@ def check_first_rows(random: Random, case: Case) -> int:
     return skipped
 
 
+# --- a threshold that the query finds -------------------------------------------------------------
+
+
+@patch.multiple(top_k, _FEWEST=1, _FEWEST_IF_SURE=1, _FEWEST_ROWS=1)
+def check_probes(random: Random, case: Case) -> int:
+    """The number of rows that a threshold leaves out, over all k."""
+    p, case, left_out = a_condition(random, case.table), case.of_known_files, 0
+    order = Order(case.a_term(random), random.random() < 0.5, random.random() < 0.5)
+    each, name = case.matched(p), term_text(order.by.term)
+    matched, stats = MatchedFiles.concat(each), order.by.across([stats for stats, _ in case.parts])
+    ends = np.cumsum([len(m.opened) for m in each])[:-1]
+    everything = sorted(in_order(order, row) for row in case.matching(p))
+    for k in range(1, len(everything) + 2):
+        chosen = first_rows(matched, stats, order, k)
+        opened = matched.opened if chosen is None else chosen
+        probe = top_k.files_to_probe(matched, opened, stats, order, k)
+        if probe is None:
+            continue
+        assert not (probe.files & ~opened).any()
+        few = case.matching(p, np.split(probe.files, ends))
+        best = sorted(in_order(order, row) for row in few if row[name] is not None)[:k]
+        threshold = best[-1] if len(best) == k else in_order(order, {name: probe.last_value})
+        rows = case.matching(p, np.split(opened, ends))
+        kept = [in_order(order, row) for row in rows if row[name] is None or not threshold < in_order(order, row)]
+        assert sorted(kept)[:k] == everything[:k], (k, order, probe)
+        left_out += len(everything) - len(kept)
+    return left_out
+
+
 # --- any rows -------------------------------------------------------------------------------------
 
 
@@ -285,7 +320,12 @@ def check_overflow(case: Case, p: Predicate, each: Sequence[MatchedFiles], aggre
                 assert sum(map(float, values), 0.0) == sum(values) == sum(map(float, sorted(values)), 0.0)
 
 
-CHECKS = {"first rows": check_first_rows, "any rows": check_any_rows, "aggregates": check_aggregates}
+CHECKS = {
+    "first rows": check_first_rows,
+    "probes": check_probes,
+    "any rows": check_any_rows,
+    "aggregates": check_aggregates,
+}
 
 
 def run(first_seed: int, cases: int, check: str) -> int:
@@ -299,7 +339,9 @@ def run(first_seed: int, cases: int, check: str) -> int:
     return skipped
 
 
-@pytest.mark.parametrize(("check", "least"), [("first rows", 800), ("any rows", 3_000), ("aggregates", 500)])
+@pytest.mark.parametrize(
+    ("check", "least"), [("first rows", 800), ("probes", 20), ("any rows", 3_000), ("aggregates", 500)]
+)
 def test_answers_are_those_of_all_rows(check: str, least: int) -> None:
     assert run(0, 1_000, check) >= least, "the answers must not hold because no file is skipped"
 

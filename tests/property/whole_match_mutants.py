@@ -34,6 +34,10 @@ def _first(name: str, right: str, wrong: str) -> Mutant:
     return Mutant(name, top_k, "first rows", right, wrong)
 
 
+def _probe(name: str, right: str, wrong: str) -> Mutant:
+    return Mutant(name, top_k, "probes", right, wrong)
+
+
 def _aggregate(name: str, right: str, wrong: str) -> Mutant:
     return Mutant(name, aggregates, "aggregates", right, wrong)
 
@@ -59,6 +63,10 @@ MUTANTS = (
     _matched("deleted rows are guaranteed in order", "first rows", "(left > 0), index.blocks.rows, left)", "(left > 0), left, index.blocks.rows)"),
     _matched("rows of unknown number are guaranteed", "first rows", "& (left > 0), index.blocks.rows, left)", ", index.blocks.rows, np.where(left < 0, index.blocks.rows, left))"),
     Mutant("codes of different parts are compared", block_stats, "first rows", "recode_tables(t.values, values, places)", "recode_tables(values, values, places)"),
+    _probe("a value in a gap is taken for the one after it", "(code - 1) // 2 if", "code // 2 if"),
+    _probe("rows that are not read have no later value", "line.last_places[by_end[-1]]", "line.last_places[probed[-1]]"),
+    _probe("unknown bounds are bounds", "(stats.low > 0) & (stats.high < 2 * len(stats.values)) &", "(stats.low >= 0) &"),
+    _probe("descending values ascend", "place if self.order.descending else place - 1\n        return", "place\n        return"),
     _matched("deleted rows are guaranteed to a limit", "any rows", "np.where(self.whole, self.left, 0)", "np.where(self.whole, self.records, 0)"),
     _matched("a file that may match serves a limit", "any rows", "(outcomes == T_BIT)", "(outcomes & T_BIT > 0)"),
     Mutant("a limit takes one file too few", any_rows, "any rows", "searchsorted(rows, k)) + 1", "searchsorted(rows, k, side='right'))"),

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
-VERSION = 6  # raised with every change of a class
+VERSION = 7  # raised with every change of a class
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,8 +206,9 @@ class Order:
 class ChooseRows:
     """Asks for files that hold the first `rows` rows of an order, or any rows if it is None. Answered by `Chosen`.
 
-    Without an order, only these files are opened, and none that the index does not know. Here and below, `where` is the
-    whole condition of the scan: a weaker one is not enough. After `Refused`, `Choose` may still skip files.
+    `probe`: the answer may be a `Probe`. Without an order, only these files are opened, and none that the index does
+    not know. Here and below, `where` is the whole condition of the scan: a weaker one is not enough. After `Refused`,
+    `Choose` may still skip files.
     """
 
     handle: str
@@ -215,6 +216,7 @@ class ChooseRows:
     scanned: ScannedRows
     order: Order | None
     rows: int
+    probe: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,6 +313,19 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
+class Probe:
+    """The files in which the query looks for a threshold: the value of the k-th of their matching rows.
+
+    `bits`: as in `Chosen`. `last_value`: no value comes after it; a text as in `Value`. `opened`: the files that may
+    hold the first rows; None if WHERE says best which.
+    """
+
+    bits: str
+    last_value: str
+    opened: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Aggregated:
     """The aggregates over the skipped files. A row for each group: its GROUP BY values, then its aggregates.
 
@@ -341,7 +356,7 @@ class Refused:
     forget: bool = False
 
 
-Answer: TypeAlias = "Harmless | Opened | Chosen | Aggregated | Instead | Refused"
+Answer: TypeAlias = "Harmless | Opened | Chosen | Probe | Aggregated | Instead | Refused"
 
 # --- read from the JVM ----------------------------------------------------------------------------
 
@@ -360,7 +375,7 @@ class ScanReport:
 
     The numbers are 0 for a table that is read through DataSource V2. `reason`: why the index was not used; None if it
     was. `means`: "where", "look-up" if filters of look-ups skipped more, or how fewer files were needed than by WHERE:
-    "top-k", "limit" or "aggregates".
+    "top-k", "limit" or "aggregates"; "probe" for the files that are read first to find a threshold.
     """
 
     table: str

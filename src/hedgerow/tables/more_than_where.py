@@ -30,13 +30,20 @@ def answer(table: OpenedTable, reader: ConditionReader, request: Request) -> wir
     assert_never(request)
 
 
-def _limited_rows(table: OpenedTable, reader: ConditionReader, request: wire.ChooseRows) -> wire.Chosen | wire.Refused:
+def _limited_rows(
+    table: OpenedTable, reader: ConditionReader, request: wire.ChooseRows
+) -> wire.Chosen | wire.Probe | wire.Refused:
     left, p, order = _rows_left(table, request.scanned), reader.read(request.where), request.order
+    index, k, probe = table.index.joined, request.rows, None
     if order is None:
-        chosen = table.index.joined.any_rows(p, left, request.rows)
+        chosen = index.any_rows(p, left, k)
     else:
         by = Order(reader.typed_term(order.by), order.descending, order.nulls_first)
-        chosen = table.index.joined.first_rows(p, left, by, request.rows)
+        chosen = index.first_rows(p, left, by, k)
+        probe = index.probe(p, left, by, k, chosen) if request.probe else None
+    if probe is not None:
+        value = value_text(by.by.type.kind, probe.last_value)
+        return wire.Probe(bit_text(probe.files), value, None if chosen is None else bit_text(chosen))
     if chosen is None:
         return wire.Refused("the index does not know enough rows for the limit")
     return wire.Chosen(bit_text(chosen), "limit" if order is None else "top-k")

@@ -18,7 +18,7 @@ from hedgerow.core.arrays import Bools, Ints
 from hedgerow.core.index.aggregates import Aggregate, Partials, add_up, aggregate, may_overflow
 from hedgerow.core.index.any_rows import any_rows
 from hedgerow.core.index.block_index import BlockIndex
-from hedgerow.core.index.top_k import Order, first_rows
+from hedgerow.core.index.top_k import Order, Probe, files_to_probe, first_rows
 from hedgerow.core.index.whole_matches import MatchedFiles, TypedTerm, match_files
 from hedgerow.core.predicates.nodes import TRUE, Predicate
 from hedgerow.core.pruning.block_stats import TermStats
@@ -36,9 +36,17 @@ class JoinedIndex:
 
     def first_rows(self, p: Predicate, left: Ints, order: Order, k: int) -> Bools | None:
         """Return the files to open for the first `k` rows on which `p` is TRUE; None if too few are sure."""
-        if order.by not in self._across:
-            self._across[order.by] = order.by.across([index.blocks for index in self.indexes])
-        return first_rows(self._matched(p, left), self._across[order.by], order, k)
+        return first_rows(self._matched(p, left), self._stats_of(order.by), order, k)
+
+    def probe(self, p: Predicate, left: Ints, order: Order, k: int, opened: Bools | None) -> Probe | None:
+        """Return the files in which a query should look for a threshold; `opened`: those of `first_rows`."""
+        matched = self._matched(p, left)
+        return files_to_probe(matched, matched.opened if opened is None else opened, self._stats_of(order.by), order, k)
+
+    def _stats_of(self, term: TypedTerm) -> TermStats | None:
+        if term not in self._across:
+            self._across[term] = term.across([index.blocks for index in self.indexes])
+        return self._across[term]
 
     def any_rows(self, p: Predicate, left: Ints, k: int) -> Bools | None:
         """Return files that surely hold `k` rows on which `p` is TRUE; None if there are too few."""

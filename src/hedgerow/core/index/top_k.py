@@ -22,19 +22,29 @@ any order. So a file is skipped only if its first place is strictly greater than
     threshold             4                   the k-th row is below k, perhaps above f
     file starts at        4                   above f, perhaps below the k-th row: open
     file starts at             5              at k, so it is after the k-th row: skipped
+
+Where too few files match as a whole, a query can look for the threshold itself: it reads a few files first. The k-th of
+their matching rows is a threshold, and most other files lie beyond it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 
 import numpy as np
 
 from hedgerow.core.arrays import Bools, Ints
-from hedgerow.core.index.whole_matches import MatchedFiles, TypedTerm
+from hedgerow.core.index.whole_matches import UNKNOWN_ROWS, MatchedFiles, TypedTerm
+from hedgerow.core.predicates import types as kinds
+from hedgerow.core.predicates.values import Value, canonical
 from hedgerow.core.pruning.block_stats import UNKNOWN_NULLS, TermStats
 from hedgerow.core.pruning.value_codes import Codes
+
+_PROBED = 1 / 16  # of the rows in the files to open
+_FEWEST, _FEWEST_IF_SURE = 32, 8  # files to open; with fewer, there is little to gain
+_FEWEST_ROWS = 1_000_000  # they are read in the time that a probe takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +78,51 @@ def first_rows(matched: MatchedFiles, stats: TermStats | None, order: Order, k: 
     rows_up_to = np.cumsum(line.guaranteed_rows(matched)[: line.end])
     threshold = int(np.searchsorted(rows_up_to, k))
     return None if threshold == line.end else matched.opened & (line.first_places <= threshold)
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """The files in which a query looks for a threshold, and a value that no value of an opened file comes after."""
+
+    files: Bools
+    last_value: Value
+
+
+def files_to_probe(matched: MatchedFiles, opened: Bools, stats: TermStats | None, order: Order, k: int) -> Probe | None:
+    """Return the files in which a query should look for a threshold; None if that promises little.
+
+    These are the files with the earliest ends. If they hold k matching rows, no file that starts after them is of use.
+    Half of the files to open must be such files.
+    """
+    if stats is None or np.count_nonzero(opened) < _FEWEST_IF_SURE or not _are_pushed(stats):
+        return None
+    line, with_value = _Line(stats, order), opened & stats.has_value
+    is_bounded = (stats.low > 0) & (stats.high < 2 * len(stats.values)) & ~stats.nan
+    if not with_value.any() or not is_bounded[with_value].all():
+        return None
+    by_end = np.flatnonzero(with_value)
+    by_end = by_end[np.argsort(line.last_places[by_end], kind="stable")]
+    rows = np.cumsum(np.where(matched.left == UNKNOWN_ROWS, matched.records, matched.left)[by_end])
+    probed = by_end[: np.searchsorted(rows, rows[-1] * _PROBED) + 1]
+    beyond = line.first_places[by_end] > line.last_places[probed[-1]]
+    fewest = _FEWEST_IF_SURE if matched.guaranteed[probed].sum() >= k else _FEWEST
+    if len(by_end) < fewest or rows[-1] < _FEWEST_ROWS or 2 * np.count_nonzero(beyond) < len(by_end):
+        return None
+    files = np.zeros(len(opened), bool)
+    files[probed] = True
+    return Probe(files, line.value_not_before(int(line.last_places[by_end[-1]])))
+
+
+def _are_pushed(stats: TermStats) -> bool:
+    """True if Spark compares the values with the bounds of row groups; it fails on times far outside the calendar."""
+    match stats.type.kind:
+        case kinds.INT | kinds.DECIMAL:
+            return True
+        case kinds.DATE | kinds.TIMESTAMP | kinds.TIMESTAMP_NTZ as kind:
+            ends = (at.date() if kind == kinds.DATE else at for at in (datetime.min, datetime.max))
+            first, last = (canonical(kind, at) for at in ends)
+            return all(first <= value <= last for value in (*stats.values[:1], *stats.values[-1:]))
+    return False
 
 
 @dataclass(frozen=True)
@@ -113,6 +168,16 @@ class _Line:
         """The first place that a row of each file may have."""
         first, _ = self._ends
         return np.where(self.stats.may_null, np.int32(0), first) if self.order.nulls_first else first
+
+    @property
+    def last_places(self) -> Codes:
+        """The last place that a value of each file may have; that of NULL if it has no value."""
+        return self._ends[1]
+
+    def value_not_before(self, place: int) -> Value:
+        """Return the value at a place; that at the far end if it is a gap between two values."""
+        code = self.nan + 1 - place if self.order.descending else place - 1
+        return self.stats.values[(code - 1) // 2 if self.order.descending else code // 2]
 
     def guaranteed_rows(self, matched: MatchedFiles) -> Ints:
         """Return for each place how many rows surely have this place or an earlier one, each row counted once.

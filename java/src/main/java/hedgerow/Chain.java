@@ -5,6 +5,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -82,6 +83,12 @@ record Chain(List<Project> projects, Filter filter, LogicalRelation relation) {
             }
         }
         return true;
+    }
+
+    /** Returns a chain with fewer rows: those that satisfy this condition on the relation's columns, too. */
+    Chain where(Expression also) {
+        return new Chain(projects, filter == null
+            ? new Filter(also, relation) : new Filter(new And(filter.condition(), also), relation), relation);
     }
 
     /** Returns the same plan over another relation. */

@@ -3,6 +3,7 @@ package hedgerow;
 import java.util.List;
 import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.PlanExpression;
 import org.apache.spark.sql.delta.OptimisticTransaction;
 import org.apache.spark.sql.delta.Snapshot;
 import org.apache.spark.sql.delta.actions.AddFile;
@@ -135,7 +136,10 @@ record DeltaFiles(TahoeFileIndex location, DeltaScan scan) implements ScannedFil
 
         @Override
         public Seq<AddFile> matchingFiles(Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
-            return Scala.seq(kept(super.matchingFiles(partitionFilters, dataFilters), choice));
+            List<Expression> known = Scala.list(dataFilters).stream()
+                .filter(e -> !e.exists(part -> part instanceof PlanExpression)) // a threshold is no reason to list again
+                .toList();
+            return Scala.seq(kept(super.matchingFiles(partitionFilters, Scala.seq(known)), choice));
         }
 
         @Override

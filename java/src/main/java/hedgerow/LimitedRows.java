@@ -77,6 +77,10 @@ record LimitedRows(List<LogicalPlan> above, SortOrder first, long rows, Chain ch
         return chain == null ? null : new LimitedRows(limits, null, rows, chain);
     }
 
+    boolean isDescending() {
+        return first.direction().sql().equals("DESC");
+    }
+
     private static long number(Expression e) {
         return e instanceof Literal literal && literal.value() instanceof Integer number ? number : -1;
     }
@@ -100,5 +104,10 @@ record LimitedRows(List<LogicalPlan> above, SortOrder first, long rows, Chain ch
     /** Returns the same plan over another relation. */
     LogicalPlan over(LogicalRelation other) {
         return Scala.stacked(above, chain.over(other));
+    }
+
+    /** Returns the same plan without rows that do not satisfy a condition on the relation's columns. */
+    LimitedRows where(Expression also) {
+        return new LimitedRows(above, first, rows, chain.where(also));
     }
 }

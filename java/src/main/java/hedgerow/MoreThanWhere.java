@@ -57,13 +57,21 @@ record MoreThanWhere(Python python, OpenedTables tables) {
             return null;
         }
         Wire.Order order = first == null ? null : new Wire.Order(
-            by, first.direction().sql().equals("DESC"), first.nullOrdering().sql().equals("NULLS FIRST"));
+            by, limited.isDescending(), first.nullOrdering().sql().equals("NULLS FIRST"));
+        FileChoice index = asked.table.index();
+        boolean mayProbe = Threshold.fits(limited) && asked.scan.isCovered(index);
         Wire.Answer answer = python.ask(new Wire.ChooseRows(
-            asked.table.handle(), asked.where(), asked.scanned(), order, limited.rows()));
+            asked.table.handle(), asked.where(), asked.scanned(), order, limited.rows(), mayProbe));
+        if (answer instanceof Wire.Probe probe) {
+            LogicalRelation few = asked.scan.probing(index.where(probe.bits()), asked.table.name(), query);
+            LimitedRows shorter = limited.where(Threshold.condition(limited, few, probe.lastValue()));
+            LogicalRelation found =
+                probe.opened() == null ? null : asked.without(index.where(probe.opened()), "top-k", query);
+            return shorter.over(found == null ? limited.chain().relation() : found);
+        }
         if (!(answer instanceof Wire.Chosen chosen)) {
             return null;
         }
-        FileChoice index = asked.table.index();
         FileChoice choice = first == null ? index.only(chosen.bits()) : index.where(chosen.bits());
         LogicalRelation found = asked.without(choice, chosen.means(), query);
         return found == null ? null : limited.over(found);

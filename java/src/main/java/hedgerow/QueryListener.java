@@ -153,8 +153,9 @@ public final class QueryListener extends SparkListener {
 
     private void add(FileSourceScanExec scan, FilterExec filter, String kind, Map<ScanKey, Wire.ScanNote> scans) {
         String root = rootOf(scan.relation().location());
-        if (root == null) {
-            return;
+        Wire.ScanReport report = scan.relation().location() instanceof FileLists.Decided list ? list.report() : null;
+        if (root == null || report != null && report.means().equals(Wire.ScanReport.PROBE)) {
+            return; // a probe reads for a scan that is noted
         }
         List<Expression> conditions = Stream
             .concat(Scala.list(scan.partitionFilters()).stream(), Scala.list(scan.dataFilters()).stream())
@@ -179,7 +180,6 @@ public final class QueryListener extends SparkListener {
             .toList();
         long rows = metric(scan, "numOutputRows");
         long files = metric(scan, "numFiles");
-        Wire.ScanReport report = scan.relation().location() instanceof FileLists.Decided list ? list.report() : null;
         scans.putIfAbsent(new ScanKey(root, where, columns), new Wire.ScanNote(root, where, columns,
             files, metric(scan, "filesSize"), rows, filter == null ? rows : metric(filter, "numOutputRows"),
             kind, report == null ? "" : report.means(), report == null ? files : report.files()));

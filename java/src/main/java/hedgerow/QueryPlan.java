@@ -43,6 +43,9 @@ final class QueryPlan {
     }
 
     private LogicalPlan pruned(LogicalPlan node) {
+        if (node instanceof Project project) {
+            above = project; // parents come first
+        }
         if (done.contains(node)) {
             return node;
         }
@@ -50,9 +53,6 @@ final class QueryPlan {
         if (shorter != null) {
             finish(shorter);
             return shorter;
-        }
-        if (node instanceof Project project) {
-            above = project; // parents come first
         }
         if (node instanceof Filter filter && filter.child() instanceof LogicalRelation relation) {
             LogicalPlan found = rule.pruned(relation, filter.condition(), this);
@@ -71,10 +71,13 @@ final class QueryPlan {
         return node;
     }
 
-    /** Marks relations that need not be looked at again on the way down. */
+    /** Marks operators that need not be looked at again on the way down; WHERE still decides on a filter's files. */
     private void finish(LogicalPlan found) {
-        done.add(found);
-        Scala.list(found.children()).forEach(this::finish);
+        if (!(found instanceof Filter filter && filter.child() instanceof LogicalRelation relation
+                && scans.get(relation) != null)) {
+            done.add(found);
+            Scala.list(found.children()).forEach(this::finish);
+        }
     }
 
     /** Notes a scan; null: one whose table is not managed. */
@@ -85,15 +88,20 @@ final class QueryPlan {
         }
     }
 
-    /** Records how many files of a scan are opened, and the seconds since the decision before. */
+    /** Records how many files of a scan are opened. */
     Wire.ScanReport decide(Scan scan, String table, ScannedFiles.Count opened, String reason, String means) {
+        Wire.ScanReport report = report(scan, table, opened, reason, means);
+        note(report);
+        return report;
+    }
+
+    /** Returns how many files of a scan are opened, and the seconds since the decision before. */
+    Wire.ScanReport report(Scan scan, String table, ScannedFiles.Count opened, String reason, String means) {
         ScannedFiles.Count total = scan.files().total(scan.count(FileChoice.NONE));
         long before = decidedAt;
         decidedAt = System.nanoTime();
-        Wire.ScanReport report = new Wire.ScanReport(table, total.files(), opened.files(), total.bytes(),
-            opened.bytes(), (decidedAt - before) / 1e9, reason, means);
-        note(report);
-        return report;
+        return new Wire.ScanReport(table, total.files(), opened.files(), total.bytes(), opened.bytes(),
+            (decidedAt - before) / 1e9, reason, means);
     }
 
     /** Returns the decisions for the query's scans; null if it reads no files. */

@@ -97,6 +97,12 @@ record Scan(
         return ScannedFiles.Count.of(listed.stream().filter(file -> !choice.skips(file.name(), file.bytes())));
     }
 
+    /** Returns the relation with the files that are read first to find a threshold. */
+    LogicalRelation probing(FileChoice choice, String table, QueryPlan query) {
+        return reading(files.without(
+            choice, query.report(this, table, count(choice), null, Wire.ScanReport.PROBE)));
+    }
+
     /** Returns the relation without the files to skip, and records that. */
     LogicalRelation without(FileChoice choice, String table, String means, QueryPlan query) {
         Wire.ScanReport report = query.decide(this, table, count(choice), null, means);

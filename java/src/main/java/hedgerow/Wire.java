@@ -15,7 +15,7 @@ import java.util.Set;
 @JsonTypeInfo(use = JsonTypeInfo.Id.SIMPLE_NAME, property = "is")
 public sealed interface Wire {
     /** Raised with every change of a record. Python names its own in `Lists`, its first message. */
-    int VERSION = 6;
+    int VERSION = 7;
 
     // --- what Python says first ---
 
@@ -70,10 +70,10 @@ public sealed interface Wire {
     record Order(Side by, boolean descending, @JsonProperty("nulls_first") boolean nullsFirst) implements Wire {}
 
     /**
-     * Asks for files that hold the first `rows` rows of an order, or any rows if it is null. Answered by `Chosen`. Here
-     * and below, `where` is the whole condition of the scan: a weaker one is not enough.
+     * Asks for files that hold the first `rows` rows of an order, or any rows if it is null. Answered by `Chosen`, or,
+     * with `probe`, by `Probe`. Here and below, `where` is the whole condition of the scan: a weaker one is not enough.
      */
-    record ChooseRows(String handle, Condition where, ScannedRows scanned, Order order, long rows)
+    record ChooseRows(String handle, Condition where, ScannedRows scanned, Order order, long rows, boolean probe)
         implements Request {}
 
     /** Asks for these aggregates over files that need no scan. Answered by `Aggregated`. */
@@ -136,6 +136,14 @@ public sealed interface Wire {
     record Chosen(String bits, String means) implements Answer {}
 
     /**
+     * The files in which a query looks for a threshold.
+     *
+     * @param lastValue no value comes after it
+     * @param opened the files that may hold the first rows; null: WHERE says best which
+     */
+    record Probe(String bits, @JsonProperty("last_value") String lastValue, String opened) implements Answer {}
+
+    /**
      * The aggregates over the skipped files.
      *
      * @param bits the files to scan, as in `Chosen`
@@ -190,7 +198,8 @@ public sealed interface Wire {
 
     /**
      * The decision on one scan. `reason`: why the index was not used; null if it was. `means`: "where", "look-up" if
-     * filters of look-ups skipped more, or how fewer files were needed than by WHERE: "top-k", "limit" or "aggregates".
+     * filters of look-ups skipped more, or how fewer files were needed than by WHERE: "top-k", "limit" or "aggregates";
+     * "probe" for the files that are read first to find a threshold.
      */
     record ScanReport(
         String table,
@@ -202,6 +211,7 @@ public sealed interface Wire {
         String reason,
         String means) implements Wire {
         static final String WHERE = "where";
+        static final String PROBE = "probe";
     }
 
     /** The scans of a query that has ended. `at`: milliseconds since 1970 at its start; `lost`: unnoted queries before it. */
