@@ -64,7 +64,7 @@ MUTANTS = (
     _matched("rows of unknown number are guaranteed", "first rows", "& (left > 0), index.blocks.rows, left)", ", index.blocks.rows, np.where(left < 0, index.blocks.rows, left))"),
     Mutant("codes of different parts are compared", block_stats, "first rows", "recode_tables(t.values, values, places)", "recode_tables(values, values, places)"),
     _probe("a value in a gap is taken for the one after it", "(code - 1) // 2 if", "code // 2 if"),
-    _probe("rows that are not read have no later value", "line.last_places[by_end[-1]]", "line.last_places[probed[-1]]"),
+    _probe("rows that are not read have no later value", "line.last_places[with_value].max()", "line.last_places[probed[-1]]"),
     _probe("unknown bounds are bounds", "(stats.low > 0) & (stats.high < 2 * len(stats.values)) &", "(stats.low >= 0) &"),
     _probe("descending values ascend", "place if self.order.descending else place - 1\n        return", "place\n        return"),
     _matched("deleted rows are guaranteed to a limit", "any rows", "np.where(self.whole, self.left, 0)", "np.where(self.whole, self.records, 0)"),

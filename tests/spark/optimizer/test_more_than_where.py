@@ -456,6 +456,46 @@ def test_a_file_that_is_listed_twice(over: SparkSession, path: str) -> None:
     check_any(over, f"SELECT id FROM t LIMIT {ROWS + 5}")
 
 
+def test_thresholds_on_delta(delta: SparkSession, attached: SparkSession, eager: None, tmp_path: Path) -> None:
+    """Renamed columns, rows deleted by vectors, a column that old files lack, and a wider type."""
+    path = str(tmp_path / "table")
+    writer = delta.range(ROWS).selectExpr(*COLUMNS).repartition(3, "price").write.format("delta")
+    for name in ("columnMapping.mode=name", "enableDeletionVectors=true", "enableTypeWidening=true"):
+        writer = writer.option("delta." + name.split("=")[0], name.split("=")[1])
+    writer.save(path)
+    laid_out(delta, path)
+
+    def check(*questions: str) -> list[bool]:
+        attached.read.format("delta").load(path).createOrReplaceTempView("t")
+        probed = []
+        for sql in questions:
+            plain, ours = both(attached, sql)
+            assert list(map(str, ours)) == list(map(str, plain)), sql
+            probed.append("probe" in means(attached))
+        return probed
+
+    newest, oldest = (
+        "SELECT * FROM t WHERE flag ORDER BY ts DESC LIMIT 10",
+        "SELECT * FROM t WHERE flag ORDER BY id LIMIT 7",
+    )
+    assert check(newest, oldest) == [True, True]
+    delta.sql(f"DELETE FROM delta.`{path}` WHERE id > 1980 OR id < 251 AND flag AND id > 3")
+    assert check(newest, oldest) == [True, True]
+    delta.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN ts TO `the time`")
+    delta.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN tied TO ts")
+    check(
+        "SELECT * FROM t WHERE flag ORDER BY `the time` DESC LIMIT 10",
+        "SELECT * FROM t WHERE flag ORDER BY ts DESC, id LIMIT 9",
+    )
+    delta.sql(f"ALTER TABLE delta.`{path}` ADD COLUMN late INT")
+    check("SELECT * FROM t WHERE flag ORDER BY late, id LIMIT 9", oldest)
+    delta.sql(f"ALTER TABLE delta.`{path}` ALTER COLUMN part TYPE BIGINT")
+    check(
+        "SELECT id FROM t WHERE flag ORDER BY part DESC, id LIMIT 9",
+        "SELECT id FROM t WHERE flag ORDER BY part, id LIMIT 9",
+    )
+
+
 FEW = ("newest", "count of a condition", "groups and the rest", "of a condition that is no file's")
 ALSO = ("sums and the rest", "all at once", "different values")
 ALSO += ("nulls first", "count", "with filters", "short texts", "groups of NULLs")

@@ -94,15 +94,15 @@ def files_to_probe(matched: MatchedFiles, opened: Bools, stats: TermStats | None
     These are the files with the earliest ends. If they hold k matching rows, no file that starts after them is of use.
     Half of the files to open must be such files.
     """
-    if stats is None or np.count_nonzero(opened) < _FEWEST_IF_SURE or not _are_pushed(stats):
+    if stats is None or not _are_pushed(stats):
         return None
     line, with_value = _Line(stats, order), opened & stats.has_value
     is_bounded = (stats.low > 0) & (stats.high < 2 * len(stats.values)) & ~stats.nan
-    if not with_value.any() or not is_bounded[with_value].all():
+    by_end = np.flatnonzero(with_value & (matched.left != UNKNOWN_ROWS))
+    if len(by_end) < _FEWEST_IF_SURE or not is_bounded[with_value].all():
         return None
-    by_end = np.flatnonzero(with_value)
     by_end = by_end[np.argsort(line.last_places[by_end], kind="stable")]
-    rows = np.cumsum(np.where(matched.left == UNKNOWN_ROWS, matched.records, matched.left)[by_end])
+    rows = np.cumsum(matched.left[by_end])
     probed = by_end[: np.searchsorted(rows, rows[-1] * _PROBED) + 1]
     beyond = line.first_places[by_end] > line.last_places[probed[-1]]
     fewest = _FEWEST_IF_SURE if matched.guaranteed[probed].sum() >= k else _FEWEST
@@ -110,7 +110,7 @@ def files_to_probe(matched: MatchedFiles, opened: Bools, stats: TermStats | None
         return None
     files = np.zeros(len(opened), bool)
     files[probed] = True
-    return Probe(files, line.value_not_before(int(line.last_places[by_end[-1]])))
+    return Probe(files, line.value_not_before(int(line.last_places[with_value].max())))
 
 
 def _are_pushed(stats: TermStats) -> bool:

@@ -1,5 +1,6 @@
 package hedgerow;
 
+import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.Alias;
@@ -13,7 +14,6 @@ import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.NullsLast$;
 import org.apache.spark.sql.catalyst.expressions.Or;
-import org.apache.spark.sql.catalyst.expressions.PlanExpression;
 import org.apache.spark.sql.catalyst.expressions.ScalarSubquery;
 import org.apache.spark.sql.catalyst.expressions.SortOrder;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateFunction;
@@ -61,12 +61,13 @@ final class Threshold {
             && limited.rows() <= MAX_ROWS
             && chain.resolved(limited.first().child()) instanceof AttributeReference column
             && (column.dataType() instanceof DecimalType || PUSHED.contains(Scala.typeOf(column)))
-            && !partitions(chain.relation()).contains(column.name())
-            && !chain.condition().exists(e -> e instanceof PlanExpression);
+            && !isPartition(column, chain.relation())
+            && Scala.list(chain.over(chain.relation()).subqueriesAll()).isEmpty();
     }
 
-    private static Set<String> partitions(LogicalRelation relation) {
-        return Set.of(((HadoopFsRelation) relation.relation()).partitionSchema().fieldNames());
+    private static boolean isPartition(AttributeReference column, LogicalRelation relation) {
+        String[] names = ((HadoopFsRelation) relation.relation()).partitionSchema().fieldNames();
+        return Arrays.asList(names).contains(column.name());
     }
 
     /** Returns the condition that rows up to the threshold satisfy; `last`: no value comes after it. */
