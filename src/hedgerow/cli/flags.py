@@ -70,6 +70,9 @@ class LearnFlags:
     table: TableOption = None
     given: Annotated[Texts, typer.Option(metavar="DIRECTORY", help="Learn for what this table serves badly.")] = None
     cuts: Annotated[str, typer.Option(help="What may divide rows: atoms, or atoms+subtrees.")] = "atoms"
+    advanced_cuts: Annotated[
+        int | None, typer.Option(min=0, help="How many cuts may be LIKE, or compare columns; else any number.")
+    ] = None
     recurrence: Annotated[str, typer.Option(help="How likely literals come back, 0 to 1; auto asks the log.")] = "auto"
     exact: Annotated[
         bool | None,
@@ -94,6 +97,7 @@ class LearnFlags:
             sample_rows=self.sample_rows,
             seed=self.seed,
             cuts=cast("Kind", self.cuts),
+            advanced_cuts=self.advanced_cuts,
             recurrence=self._recurrence(),
             exact=self.exact,
             effort=cast("Effort", self.effort),

@@ -15,12 +15,13 @@ class Amounts:
     """The limits of one level of effort.
 
     `draws`: synthetic queries for each observed one; `cuts`: the maximal number of candidate cuts; `rows`: sample rows
-    for each block.
+    for each block; `advanced`: the maximal number of cuts that are advanced, None: any.
     """
 
     draws: int
     cuts: int
     rows: int
+    advanced: int | None = None
 
 
 QUICK = Amounts(draws=3, cuts=2000, rows=50)

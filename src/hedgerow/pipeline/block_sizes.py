@@ -63,7 +63,7 @@ def _draft(table_problem: TableProblem) -> tuple[Problem, list[Query]]:
         queries.append(replace(query, scans=(Scan(source.name, p, query.columns(source.name)),), weight=weight))
     predicates, weights = tuple(q.scans[0].predicate for q in queries), tuple(q.weight for q in queries)
     cuts = table_problem.options.cuts
-    drawn = Problem.build(problem.sample, predicates, problem.block_rows, weights, cuts, problem.seed)
+    drawn = Problem.build(problem.sample, predicates, problem.block_rows, weights, cuts, problem.seed, problem.amounts)
     return replace(drawn, observed_share=problem.observed_share), queries
 
 

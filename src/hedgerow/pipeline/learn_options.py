@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from hedgerow.core.effort import Effort
+from hedgerow.core.effort import Amounts, Effort, amounts_of
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.learning.synthetic_queries import Recurrence
 from hedgerow.core.workload.candidate_cuts import Kind
@@ -30,6 +30,8 @@ class LearnOptions:
             with `exact=False` three times as many.
         seed: the same seed gives the same layout.
         cuts: the conditions that may divide rows: atoms of the queries, or sub-trees of them too ("atoms+subtrees").
+        advanced_cuts: how many of them may be more than a comparison of one column with values, such as LIKE or a
+            comparison of two columns. Each is a statistic of every file. By default there is no limit.
         recurrence: the probability, 0 to 1, that the next query repeats literals of an earlier one. With 1, only the
             queries of the workload count; below, similar queries count too. By default it is estimated from repeated
             literals.
@@ -50,6 +52,7 @@ class LearnOptions:
     sample_rows: int | None = None
     seed: int = 0
     cuts: Kind = "atoms"
+    advanced_cuts: int | None = None
     recurrence: Recurrence = "auto"
     exact: bool | None = None
     effort: Effort = "normal"
@@ -59,6 +62,13 @@ class LearnOptions:
     def __post_init__(self) -> None:
         if not self.allow_slower >= 0:
             raise LayoutError(f"allow_slower has to be a share of at least 0, not {self.allow_slower!r}")
+        if self.advanced_cuts is not None and not self.advanced_cuts >= 0:
+            raise LayoutError(f"advanced_cuts has to be a number of at least 0, not {self.advanced_cuts!r}")
+
+    @property
+    def amounts(self) -> Amounts:
+        """The limits of learning."""
+        return replace(amounts_of(self.effort), advanced=self.advanced_cuts)
 
     def least_rows(self, source: Source) -> int:
         """Return the minimum rows of a block; the largest number, if several are to be tried."""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedgerow.core.effort import amounts_of
 from hedgerow.core.errors import HedgerowError, warn
 from hedgerow.core.index.session_safe import is_session_safe
 from hedgerow.core.index.sums import summable
@@ -93,7 +92,7 @@ class TableProblem:
             in_memory: draw all the rows that Spark would count later, so that it does not read the table again.
             finer: draw enough rows for the smallest blocks that may be tried.
         """
-        spark, amounts = source.frame.sparkSession, amounts_of(options.effort)
+        spark, amounts = source.frame.sparkSession, options.amounts
         with step(spark, "looking at the table"):
             block_rows = options.sizes(source)[-1 if finer else 0]
             per_block = amounts.rows * (_UNCOUNTED if options.exact is False else 1)
@@ -152,6 +151,7 @@ class TableProblem:
             "learner": learner.name,
             "parameters": {name: list(v) if isinstance(v, tuple) else v for name, v in learner.params.items()},
             "cuts": options.cuts,
+            "advanced_cuts": options.advanced_cuts,
             "recurrence": options.recurrence,
             "exact": options.exact,
             "effort": options.effort,
@@ -217,9 +217,8 @@ def _row_counter(
 def _problem(
     sample: Sample, predicates: Sequence[Predicate], weights: Sequence[float], options: LearnOptions, block_rows: int
 ) -> Problem:
-    amounts = amounts_of(options.effort)
     recurrence, cuts, seed = options.recurrence, options.cuts, options.seed
-    problem = problem_of(sample, predicates, weights, block_rows, recurrence, cuts, seed, amounts)
+    problem = problem_of(sample, predicates, weights, block_rows, recurrence, cuts, seed, options.amounts)
     # Single leaves have the minimum size on the sample only, so with `exact` there is no trial of them.
     return replace(problem, trial=None) if options.exact else problem
 

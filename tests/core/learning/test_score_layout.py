@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from hedgerow.core.effort import NORMAL
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.score_layout import score_layout
-from hedgerow.core.predicates.nodes import TRUE, And, Compare, In, Like, Not, Or, Predicate, col, lit
+from hedgerow.core.predicates.nodes import TRUE, And, Compare, CompareTerms, In, Like, Not, Or, Predicate, col, lit
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.workload.candidate_cuts import cuts_of
 from hedgerow.core.workload.queries import Query, Scan, Workload
@@ -163,8 +165,17 @@ def test_cuts_where_values_begin_that_have_too_few_rows() -> None:
 
 def test_the_cuts_most_asked_for_stay() -> None:
     queries: list[Predicate] = [LOW, ONE, In(x, (lit(7),)), ONE]
-    assert [predicate_text(c) for c in cuts_of(queries, limit=1)] == ["y = 1"]
-    assert [predicate_text(c) for c in cuts_of(queries, weights=[9, 1, 1, 1], limit=2)] == ["x < 4", "y = 1"]
+    heaviest, two = replace(NORMAL, cuts=1), replace(NORMAL, cuts=2)
+    assert [predicate_text(c) for c in cuts_of(queries, amounts=heaviest)] == ["y = 1"]
+    assert [predicate_text(c) for c in cuts_of(queries, [9, 1, 1, 1], amounts=two)] == ["x < 4", "y = 1"]
+
+
+def test_advanced_cuts_are_limited() -> None:
+    queries: list[Predicate] = [LIKE, CompareTerms(x, "<", y), CompareTerms(x, "<", y), LOW]
+    for limit, left in ((None, 3), (2, 3), (1, 2), (0, 1)):
+        cuts = cuts_of(queries, amounts=replace(NORMAL, advanced=limit))
+        assert len(cuts) == left and LOW in cuts
+        assert (LIKE in cuts) == (left == 3), "the one of more queries stays"
 
 
 def test_problem() -> None:

@@ -46,12 +46,12 @@ def problem_of(
 ) -> Problem:
     """Build a problem from the queries, with synthetic queries like them, and a trial on held-out queries."""
     drawn = redrawn(predicates, weights, sample, recurrence, seed, amounts.draws)
-    problem = Problem.build(drawn.sample, drawn.predicates, block_rows, drawn.weights, cuts, seed, amounts.cuts)
+    problem = Problem.build(drawn.sample, drawn.predicates, block_rows, drawn.weights, cuts, seed, amounts)
     problem = replace(problem, observed_share=drawn.observed_share)
     if recurrence == 1:
         return problem
     # Cached, because a learner may use the trial for more than one option.
-    trial = cache(lambda: _trial(sample, predicates, weights, block_rows, recurrence, cuts, seed))
+    trial = cache(lambda: _trial(sample, predicates, weights, block_rows, recurrence, cuts, seed, amounts.advanced))
     return replace(problem, trial=trial)
 
 
@@ -89,6 +89,7 @@ def _trial(
     recurrence: Recurrence,
     cuts: Kind,
     seed: int,
+    advanced: int | None,
 ) -> HeldOut | None:
     """Hold out the later queries; return None if they are too few."""
     later = _later(predicates)
@@ -98,8 +99,9 @@ def _trial(
     if len(later) < LEAST_HELD_OUT or not sum(training_weights) or not sum(held_out_weights):
         return None  # queries without weight have no weighted mean
     drawn = redrawn(training, training_weights, sample, recurrence, seed, QUICK.draws)
+    quick = replace(QUICK, advanced=advanced)
     half = drawn.sample.part(-(-len(sample) // 2), seed)
-    problem = Problem.build(half, drawn.predicates, block_rows, drawn.weights, cuts, seed, QUICK.cuts)
+    problem = Problem.build(half, drawn.predicates, block_rows, drawn.weights, cuts, seed, quick)
     counter = RowCounter(drawn.sample.rows, 1 / sample.fraction)
     problem = replace(problem, observed_share=drawn.observed_share, counter=counter)
     atoms = {atom for query in training for atom in atoms_of(query)}

@@ -13,7 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from hedgerow.core.arrays import Bools
-from hedgerow.core.effort import NORMAL
+from hedgerow.core.effort import NORMAL, Amounts
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.learning.block_counter import BlockCounter, RowCounter
@@ -57,7 +57,7 @@ class Problem:
     counter: BlockCounter | None = None  # counts the rows of the whole table; None: the sample's rows are counted
     trial: Callable[[], Trial | None] | None = None  # for learners that choose an option by held-out queries
     kind: Kind = "atoms"  # the kind of the cuts
-    most_cuts: int = NORMAL.cuts
+    amounts: Amounts = NORMAL
 
     @staticmethod
     def build(
@@ -67,7 +67,7 @@ class Problem:
         weights: tuple[float, ...] | None = None,
         cuts: Kind = "atoms",
         seed: int = 0,
-        most_cuts: int = NORMAL.cuts,
+        amounts: Amounts = NORMAL,
         known: Mapping[Predicate, Bools] = MappingProxyType({}),
     ) -> Problem:
         """Collect the cuts of the predicates; for a cut with too few rows for a block, add cuts where its values begin.
@@ -77,14 +77,14 @@ class Problem:
         if block_rows < 1:
             raise LayoutError(f"a block needs at least one row, not block_rows={block_rows}")
         weights = weights or (1.0,) * len(predicates)
-        from_queries = _outcomes(cuts_of(predicates, weights, cuts, most_cuts), sample, known)
+        from_queries = _outcomes(cuts_of(predicates, weights, cuts, amounts), sample, known)
         rare = (cut for cut, true in from_queries.items() if true.sum() < block_rows * sample.fraction)
         where_values_begin = (begin for cut in rare for begin in begins(cut, sample.rows.distinct))
-        added = _outcomes(islice(where_values_begin, most_cuts), sample, known)
+        added = _outcomes(islice(where_values_begin, amounts.cuts), sample, known)
         truth = dict(sorted((from_queries | added).items(), key=lambda pair: predicate_text(pair[0])))
         outcomes = np.array(list(truth.values()), bool).reshape(len(truth), len(sample))
         return Problem(
-            sample, predicates, weights, tuple(truth), outcomes, block_rows, seed, kind=cuts, most_cuts=most_cuts
+            sample, predicates, weights, tuple(truth), outcomes, block_rows, seed, kind=cuts, amounts=amounts
         )
 
     def with_block_rows(self, block_rows: int) -> Problem:
@@ -98,7 +98,7 @@ class Problem:
             return None if original is None else original.with_block_rows(block_rows)
 
         truth = dict(zip(self.cuts, self.truth, strict=True))
-        options = self.weights, self.kind, self.seed, self.most_cuts, truth
+        options = self.weights, self.kind, self.seed, self.amounts, truth
         return replace(
             Problem.build(self.sample, self.predicates, block_rows, *options),
             observed_share=self.observed_share,

@@ -6,9 +6,21 @@ from collections.abc import Callable, Iterable
 from typing import Literal as Choice
 from typing import get_args
 
-from hedgerow.core.effort import NORMAL
+from hedgerow.core.effort import NORMAL, Amounts
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.predicates.nodes import Compare, Const, In, Literal, Predicate, Prefix, Term, atoms_of, walk
+from hedgerow.core.predicates.nodes import (
+    Column,
+    Compare,
+    Const,
+    In,
+    IsNull,
+    Literal,
+    Predicate,
+    Prefix,
+    Term,
+    atoms_of,
+    walk,
+)
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.predicates.types import STRING
@@ -22,9 +34,9 @@ def cuts_of(
     predicates: Iterable[Predicate],
     weights: Iterable[float] | None = None,
     kind: Kind = "atoms",
-    limit: int = NORMAL.cuts,
+    amounts: Amounts = NORMAL,
 ) -> tuple[Predicate, ...]:
-    """Return distinct cuts in the order of their texts; at most `limit`, by the total weight of their queries.
+    """Return distinct cuts in the order of their texts; where they are too many, those of the heaviest queries.
 
     >>> from hedgerow.core.predicates.nodes import And, Compare, col, lit
     >>> p = And((Compare(col("x"), ">=", lit(5)), Compare(col("y"), "=", lit(1))))
@@ -40,8 +52,21 @@ def cuts_of(
         for cut in set(atoms_of(normal) if kind == "atoms" else walk(normal)):
             if not isinstance(cut, Const):
                 weight_of[cut] = weight_of.get(cut, 0.0) + weight
-    heaviest = sorted(weight_of, key=lambda cut: (-weight_of[cut], predicate_text(cut)))[:limit]
-    return tuple(sorted(heaviest, key=predicate_text))
+    heaviest = sorted(weight_of, key=lambda cut: (-weight_of[cut], predicate_text(cut)))
+    refused = [cut for cut in heaviest if is_advanced(cut)][amounts.advanced :] if amounts.advanced is not None else []
+    allowed = [cut for cut in heaviest if cut not in set(refused)]
+    return tuple(sorted(allowed[: amounts.cuts], key=predicate_text))
+
+
+def is_advanced(cut: Predicate) -> bool:
+    """True if a part of the cut does not compare one column with literals: every such cut is a statistic of each block.
+
+    >>> from hedgerow.core.predicates.nodes import CompareTerms, col, lit
+    >>> is_advanced(Compare(col("x"), "<", lit(3))), is_advanced(CompareTerms(col("x"), "<", col("y")))
+    (False, True)
+    """
+    plain = (Compare, In, Prefix, IsNull)
+    return not all(isinstance(atom, plain) and isinstance(atom.term, Column) for atom in atoms_of(cut))
 
 
 def begins(cut: Predicate, distinct: Callable[[Term], int]) -> list[Predicate]:
