@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
 Literals = Mapping[str, object]
@@ -241,17 +241,22 @@ TEMPLATES: dict[int, Template] = {
 }
 
 
-def queries(seed: int, per_template: int) -> list[tuple[str, str]]:
+# In the qd-tree paper, 21.3 % of the rows match (7.2). That comes out if template 9 has no condition, so that templates
+# 1, 9 and 18 read everything.
+PAPERS = TEMPLATES | {9: replace(TEMPLATES[9], where="")}
+
+
+def queries(seed: int, per_template: int, templates: Mapping[int, Template] = TEMPLATES) -> list[tuple[str, str]]:
     """Return template and SQL text of queries, one of each template after the other.
 
     A larger `per_template` with the same seed begins with the same queries.
     """
-    return [(str(n), TEMPLATES[n].text(literals)) for n, literals in _drawn(seed, per_template)]
+    return [(str(n), templates[n].text(literals)) for n, literals in _drawn(seed, per_template)]
 
 
-def conditions(seed: int, per_template: int) -> list[str]:
+def conditions(seed: int, per_template: int, templates: Mapping[int, Template] = TEMPLATES) -> list[str]:
     """Return the condition of each of the `queries`."""
-    return [TEMPLATES[n].condition(literals) for n, literals in _drawn(seed, per_template)]
+    return [templates[n].condition(literals) for n, literals in _drawn(seed, per_template)]
 
 
 def _drawn(seed: int, per_template: int) -> list[tuple[int, Literals]]:
