@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -144,6 +146,17 @@ def files_and_rows(c: Case) -> None:
     assert answer(t.read(CONDITIONS[0], ["word"])) == answer(everything.where(CONDITIONS[0]).select("word"))
 
 
+def other_engines(c: Case) -> None:
+    """The files of a condition by their full paths, and the rows in them."""
+    t, connection = c.table, duckdb.connect()
+    for condition in CONDITIONS:
+        paths = t.plain_files(condition)
+        assert all(map(os.path.isfile, paths)) and len(paths) == len(t.files(condition))
+        relation = t.duckdb(connection, condition)
+        assert len(relation.filter(condition).fetchall()) == t.read(condition).count() <= len(relation.fetchall())
+    connection.close()
+
+
 def reasons(c: Case) -> None:
     t, p = c.table, c.predicate(CONDITIONS[0])
     (query,) = t.bound(hr.Workload.from_sql([f"SELECT * FROM things WHERE {CONDITIONS[0]}"]))
@@ -267,6 +280,7 @@ def copies(c: Case) -> None:
 READS: dict[Callable[[Case], None], str] = {
     facts: "written name path spark format state layout newest parts was_committed written_under stale_joins stale joins schema",
     files_and_rows: "files known snapshot read",
+    other_engines: "plain_files duckdb",
     reasons: "explained rows_opened indexed",
     measures: "bound score rows_read describe plain_facts _repr_html_ verify history",
 }

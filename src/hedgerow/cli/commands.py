@@ -13,9 +13,20 @@ from hedgerow.cli.jar_command import jar
 from hedgerow.cli.layout_commands import advise, apply, learn, score
 from hedgerow.cli.log_commands import auto, calibrate, import_log, log
 from hedgerow.cli.query_command import query
-from hedgerow.cli.table_commands import describe, doctor, explain, history, relearn, repair, rollback, show, verify
+from hedgerow.cli.table_commands import (
+    describe,
+    doctor,
+    explain,
+    files,
+    history,
+    relearn,
+    repair,
+    rollback,
+    show,
+    verify,
+)
 
-TABLE_COMMANDS = (verify, describe, show, explain, doctor, history, rollback, repair, relearn)
+TABLE_COMMANDS = (verify, describe, show, explain, files, doctor, history, rollback, repair, relearn)
 for command in (learn, advise, score, apply, query, demo, *TABLE_COMMANDS, log, auto, calibrate, jar):
     app.command()(with_flags(command))
 app.command(name="import-log")(import_log)

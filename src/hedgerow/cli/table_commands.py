@@ -12,6 +12,7 @@ import hedgerow
 from hedgerow.cli.app import DirectoryArgument, JsonOption, WorkloadArgument, is_log, spark_of
 from hedgerow.cli.jar_command import show_conf
 from hedgerow.cli.output import Output, all_or, share, summary
+from hedgerow.core.errors import HedgerowError
 
 _HISTORY = ("version", "operation", "time", "rows", "learner", "workload")
 
@@ -57,6 +58,28 @@ def explain(
     output.table([("", False), ("files", True), ("because", False)], rows)
     for hint in explanation.hints:
         output.line("note", hint)
+
+
+def files(
+    ctx: typer.Context,
+    directory: DirectoryArgument,
+    where: Annotated[str | None, typer.Option(help="The condition, as Spark reads it; without it, all files.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the Parquet files of a table that may hold rows of a condition, for another engine to read.
+
+    Each line of the output is the full path of a file.
+    """
+    with spark_of(ctx) as spark:
+        paths = hedgerow.table(spark, directory).plain_files(where)
+    output = Output(as_json)
+    if as_json:
+        output.answer({"files": paths}, {})
+        return
+    if any(len(path.splitlines()) > 1 for path in paths):
+        raise HedgerowError(f"a path in {directory} has a line break, so its files can be listed with --json only")
+    for path in paths:
+        typer.echo(path)
 
 
 def show(

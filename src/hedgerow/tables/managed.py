@@ -22,18 +22,21 @@ from hedgerow.tables.connect_pruning import files_remotely, read_remotely
 from hedgerow.tables.delta import rewrite as delta
 from hedgerow.tables.delta.files import DeltaFiles, in_newest_state, open_delta
 from hedgerow.tables.describe import facts_of
+from hedgerow.tables.duckdb_relation import duckdb_relation
 from hedgerow.tables.explained import ELSEWHERE, SKIPPED_BY, Explained
 from hedgerow.tables.formats import LacksCapability, Snapshot
 from hedgerow.tables.items_to_index import MAX_DESCRIBED_ITEMS
 from hedgerow.tables.parquet.append import append, drafts, finish_appends
 from hedgerow.tables.parquet.folder import ParquetFolder, bring_back, open_folder
 from hedgerow.tables.parquet.replicas import catch_up, describe_replicas, is_current, replicas_of
+from hedgerow.tables.plain_files import plain_files
 from hedgerow.tables.relearn import relearn, repair
 from hedgerow.tables.stored import StoredTable
 from hedgerow.tables.stored_joins import bound_with_joins
 from hedgerow.tables.verify import report, same_rows_as, verify_files
 
 if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
     from pyspark.sql import DataFrame, SparkSession
 
 
@@ -90,6 +93,18 @@ class ManagedTable(StoredTable):
         if is_remote(self.spark):
             return files_remotely(self, where, version)
         return self.format.file_names(input_files(self.read(where, version=version)), version)
+
+    def plain_files(self, where: str | None = None, version: int | None = None) -> list[str]:
+        """Return the full paths of the files to open, for an engine that reads Parquet files as they are.
+
+        HedgerowError if such an engine would see other rows than Spark, for example deleted ones."""
+        return [file.path for file in plain_files(self, where, version)]
+
+    def duckdb(
+        self, connection: DuckDBPyConnection, where: str | None = None, version: int | None = None
+    ) -> DuckDBPyRelation:
+        """Return the rows of the files to open as a relation of DuckDB, in which DuckDB's query filters them again."""
+        return duckdb_relation(self, connection, where, version)
 
     def read(
         self, where: str | None = None, columns: Sequence[str] | None = None, version: int | None = None

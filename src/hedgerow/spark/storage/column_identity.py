@@ -9,6 +9,8 @@ from typing import Any
 
 from hedgerow.core.predicates.sql_text import quote_name
 
+PHYSICAL_NAME = "delta.columnMapping.physicalName"
+CHAR = "__CHAR_VARCHAR_TYPE_STRING"  # the type that SQL declared, such as char(3): Spark's own is string
 _IDENTITY = re.compile(r"delta\.columnMapping\.|__CHAR_VARCHAR")
 
 

@@ -24,7 +24,7 @@ from hedgerow.spark.start.delta_jars import NO_DELTA, loaded
 from hedgerow.spark.start.jar import gateway
 from hedgerow.spark.start.machine_lock import machine_lock
 from hedgerow.spark.start.session import first_line, needs_jvm, spark_errors
-from hedgerow.spark.storage.column_identity import column_identities
+from hedgerow.spark.storage.column_identity import PHYSICAL_NAME, column_identities
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.footers import Footer, footers_of
 from hedgerow.spark.storage.paths import added_path, path_in_backticks, plain_path
@@ -144,7 +144,7 @@ class Snapshot:
     @cached_property
     def physical(self) -> dict[str, str]:
         """The names that users see of top-level columns, by their names in the data files."""
-        return {f["metadata"].get("delta.columnMapping.physicalName", name): name for name, f in self.fields.items()}
+        return {f["metadata"].get(PHYSICAL_NAME, name): name for name, f in self.fields.items()}
 
     @property
     def is_mapped(self) -> bool:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _SLASHES = re.compile(r"^file:/+")
 _ABSOLUTE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:")
 _GLOB = re.compile(r"([\\{}\[\]*?])")
+_NO_SOURCES = ("LocalRelation", "OneRowRelation")  # rows that are part of a plan
 _IN_BACKTICKS = re.compile(r"(?i)(delta|parquet)\.`((?:[^`]|``)+)`")
 
 
@@ -71,6 +72,12 @@ def input_roots(frame: DataFrame) -> list[str]:
     return [str(root.toString()) for location in locations for root in _each(location.rootPaths())]
 
 
+def reads_only_files(frame: DataFrame) -> bool:
+    """True if `files_by_folder` returns all sources of the frame's rows; a cache, for example, is no file."""
+    leaves = _each(frame._jdf.queryExecution().optimizedPlan().collectLeaves())
+    return all(_location(leaf) is not None or leaf.getClass().getSimpleName() in _NO_SOURCES for leaf in leaves)
+
+
 def input_files(frame: DataFrame) -> list[str]:
     """Return the paths of the files that the frame's scans list."""
     return [file for files in files_by_folder(frame).values() for file in files]
@@ -81,7 +88,7 @@ def files_by_folder(frame: DataFrame) -> dict[str, list[str]]:
     folders: dict[str, dict[str, None]] = {}
     for location in _locations(frame._jdf.queryExecution().optimizedPlan().collectLeaves()):
         files, roots = list(location.inputFiles()), [str(root.toString()) for root in _each(location.rootPaths())]
-        if _is_of_delta(location):  # a Delta table may have files outside of its folder
+        if _is_of_delta(location) or (roots and not files):  # a Delta table may have files outside of its folder
             folders.setdefault(roots[0], {}).update(dict.fromkeys(files))
             continue
         files = [_SLASHES.sub("file:/", unquote(url)) for url in files]
@@ -92,13 +99,18 @@ def files_by_folder(frame: DataFrame) -> dict[str, list[str]]:
 
 
 def _locations(leaves: Any) -> Iterator[Any]:
-    """Yield the file indexes in these leaves of a plan, of either version of Spark's readers."""
-    for leaf in _each(leaves):
-        kind = leaf.getClass().getSimpleName()
-        if kind.startswith("LogicalRelation") and leaf.relation().getClass().getSimpleName() == "HadoopFsRelation":
-            yield leaf.relation().location()
-        elif kind == "DataSourceV2ScanRelation" and leaf.scan().getClass().getSimpleName() == "ParquetScan":
-            yield leaf.scan().fileIndex()
+    """Yield the file indexes in these leaves of a plan."""
+    return (location for leaf in _each(leaves) if (location := _location(leaf)) is not None)
+
+
+def _location(leaf: Any) -> Any | None:
+    """Return the file index of a leaf of a plan, of either version of Spark's readers; None if it has none."""
+    kind = leaf.getClass().getSimpleName()
+    if kind.startswith("LogicalRelation") and leaf.relation().getClass().getSimpleName() == "HadoopFsRelation":
+        return leaf.relation().location()
+    if kind == "DataSourceV2ScanRelation" and leaf.scan().getClass().getSimpleName() == "ParquetScan":
+        return leaf.scan().fileIndex()
+    return None
 
 
 def _is_of_delta(location: Any) -> bool:

@@ -12,6 +12,7 @@ from hedgerow.core.predicates.schema import as_schema
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
 from hedgerow.spark.start.session import check_grammar, first_line, needs_jvm, spark_errors
+from hedgerow.spark.storage.column_identity import CHAR
 from hedgerow.spark.storage.delta_log import delta_log, is_delta
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.footers import Footer, footers_of, mean_widths
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 # Assumed bytes of a value if no footer states them.
 _WIDTH = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "float": 4, "date": 4, "string": 16, "binary": 32}
 _MAX_FOOTERS = 64  # the number of footers that are read to estimate widths
-_CHAR = "__CHAR_VARCHAR_TYPE_STRING"
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def schema_of(struct: StructType) -> dict[str, Type]:
                 )
             lower_names.add(key.lower())
             # Spark's type of CHAR(n) is string, but it is compared with padding.
-            types[key] = (field.metadata or {}).get(_CHAR) or field.dataType.simpleString()
+            types[key] = (field.metadata or {}).get(CHAR) or field.dataType.simpleString()
             if hasattr(field.dataType, "fields"):
                 add(key + ".", field.dataType.fields)
 
