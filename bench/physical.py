@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from hedgerow.pipeline.learned import Learned
     from hedgerow.sql.workload import Workload
+    from hedgerow.tables.managed import ManagedTable
 
 TURNS = 3
 FILES = {"quick": 20, "full": 40}
@@ -149,7 +150,7 @@ class Written:
     """The learned layout, written as Parquet and as Delta, and the seconds of each step."""
 
     layout: Learned
-    files: int
+    table: ManagedTable
     messages: Sequence[str]
     block_rows: int
     learn_seconds: float
@@ -192,7 +193,7 @@ def written(spark: SparkSession, data: Physical, case: Case, options: Options, r
         Way("attached", opened, spark.sql, apply_seconds, attached=True),
         Way("attached, Delta", lambda: spark.read.format("delta").load(on_delta), spark.sql, delta_seconds, True),
     )
-    return Written(layout, len(table.files()), messages, block_rows, learned_at - start, apply_seconds, ways)
+    return Written(layout, table, messages, block_rows, learned_at - start, apply_seconds, ways)
 
 
 def measured(
@@ -215,7 +216,7 @@ def measured(
         params={"form": options.form, **data.params, **params},
         **data.fields,
         rows=rows,
-        blocks=own.files,
+        blocks=len(own.table.files()),
         block_rows=own.block_rows,
         queries=len(data.learned),
         queries_unseen=len(data.timed),
@@ -226,7 +227,7 @@ def measured(
             **_sizes(files),
             "written_seconds": {way.name: round(way.seconds, 1) for way in ways if way.seconds},
             "seconds": {name: round(of, 2) for name, of in total.items()},
-            "duckdb_seconds": _in_duckdb(data, files),
+            "duckdb_seconds": _in_duckdb(data, files, own.table),
             # After so many queries, learning and rewriting have paid off; None: never.
             "break_even": _break_even(own.seconds, total["source"] - total["attached"], len(data.timed)),
             "estimated": None if estimate is None else [estimate.now, estimate.then],
@@ -247,11 +248,12 @@ def _sizes(files: Mapping[str, Sequence[Path]]) -> dict[str, dict[str, int]]:
     return {"files": {name: len(own) for name, own in files.items()}, "megabytes": megabytes}
 
 
-def _in_duckdb(data: Physical, files: Mapping[str, Sequence[Path]]) -> dict[str, float]:
-    """Return the seconds of the queries over the same files in DuckDB."""
+def _in_duckdb(data: Physical, files: Mapping[str, Sequence[Path]], table: ManagedTable) -> dict[str, float]:
+    """Return the seconds of the queries over the same files in DuckDB; routed: over those chosen for each query."""
     progress(f"{data.suite}: the same files in DuckDB")
     names = {name: [str(file) for file in files[name]] for name in (*PEERS, "attached")}
-    seconds = seconds_in_duckdb(data.name, [text for _, text in data.timed], names, TURNS)
+    texts = [text for _, text in data.timed]
+    seconds = seconds_in_duckdb(data.name, texts, names, TURNS, {"routed": table.duckdb})
     return {name: round(of, 2) for name, of in seconds.items()}
 
 

@@ -49,7 +49,7 @@ def test_a_line(delta: SparkSession, tmp_path: Path) -> None:
     line = physical.measured(delta, asked, ("qdtree", {}), options, tmp_path, peers)
     told = line["details"]
     assert set(told["seconds"]) == {*physical.PEERS, "unrouted", "routed", "attached", "attached, Delta"}
-    assert set(told["duckdb_seconds"]) == {*physical.PEERS, "attached"}
+    assert set(told["duckdb_seconds"]) == {*physical.PEERS, "attached", "routed"}
     assert told["advised_against"]  # a toy
     assert set(told["template_ms"]) == {"range", "like"}
     assert len(told["decisions_ms"]) == len(physical.QUANTILES) and told["decisions_ms"][0] > 0
