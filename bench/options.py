@@ -20,7 +20,8 @@ PANDO: tuple[Case, ...] = (  # with one tree it is MTO's
     *(("pando", {"k": k, **_TREES}) for k in (1, 2, 3, 4)),
     ("pando", {"k": 2, "cost": "trees", **_TREES}),
 )
-LEARNED_BITS: Case = ("zorder_learned", {"search": "bayes", "recurrence": 1})
+EQUAL_BITS: Case = ("zorder", {"axes": "values", "recurrence": 1})
+LEARNED_BITS: Case = ("zorder_learned", {"search": "bayes", "axes": "values", "recurrence": 1})
 
 
 def learn_arguments(case: Case, **options: Any) -> dict[str, Any]:

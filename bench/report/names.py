@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bench.options import ALGORITHM_1, BOTTOM_UP, LEARNED_BITS, PANDO, TUNED, WOODBLOCK, Case
+from bench.options import ALGORITHM_1, BOTTOM_UP, EQUAL_BITS, LEARNED_BITS, PANDO, TUNED, WOODBLOCK, Case
 
 PLAIN = {  # methods without learning
     **{"default": "as it came", "none": "as it came", "random": "random rows", "range": "sorted"},
@@ -21,6 +21,7 @@ _PUBLISHED: tuple[tuple[str, Case], ...] = (
     ("WOODBLOCK, as published", WOODBLOCK),
     ("bottom-up, as published", BOTTOM_UP),
     ("bottom-up, tuned as published", TUNED),
+    ("equal bits, as published", EQUAL_BITS),
     ("learned bits, as published", LEARNED_BITS),
     ("MTO, as published", _MTO),
     *(

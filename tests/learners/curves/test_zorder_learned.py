@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hedgerow.core import progress
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.curve import Axis, CurveLayout, keys_of
-from hedgerow.core.learning.curve_order import KEY_BITS, curve_layout
+from hedgerow.core.learning.curve_order import KEY_BITS, axis_of, curve_layout
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.score_layout import score_layout
@@ -49,6 +49,39 @@ def slow_key(values: list[str], allocation: list[int]) -> str:
         for i, v in enumerate(allocation):
             key, left[i] = key + left[i][: v // m], left[i][v // m :]
     return key
+
+
+@pytest.mark.parametrize("learner", [ZOrder(("x",), axes="values"), ZOrderLearned(("x",), "bayes", "values", 5)])
+def test_bits_of_values(learner: ZOrder | ZOrderLearned) -> None:
+    """The rank of a value is its first bits, however many rows have it."""
+    values = [0] * 900 + [1023, 17, 512, 300, 511]
+    problem = Problem.build(Sample.of_table(pa.table({"x": values})), between(x, 0, 600), 10)
+    axis = learner.fit(problem).axes[0]
+    assert isinstance(axis, Axis)
+    width = 1024 >> axis.bits
+    assert axis.edges == tuple(range(width, 1024, width))
+
+
+@pytest.mark.parametrize(
+    ("column", "edges"),
+    [
+        (pa.array([0.0, 8.0, 1.0, None]), (0.0, 8 / 3, 16 / 3)),  # NULL has rank 0, the least value 1
+        (pa.array(["a", "b", "c", "d"]), ("b", "c", "d")),  # texts have ranks only
+        (pa.array([float("inf"), 1.0, 2.0, 3.0]), (2.0, 3.0, float("inf"))),
+        (pa.array([5, 5, 5]), ()),
+    ],
+)
+def test_values_that_have_no_width(column: pa.Array, edges: tuple[Any, ...]) -> None:
+    problem = Problem.build(Sample.of_table(pa.table({"x": column})), (), 1)
+    found = axis_of(problem, x, 2, "values").edges
+    assert found[: len(edges)] == edges
+
+
+def test_other_axes_are_refused() -> None:
+    problem = Problem.build(Sample.of_table(GRID), (FIG_1,), 4)
+    for learner in (ZOrder(axes="bits"), ZOrderLearned(axes="bits")):  # type: ignore[arg-type]
+        with pytest.raises(LayoutError, match="axes must be ranks or values"):
+            learner.fit(problem)
 
 
 @given(st.data(), allocations)

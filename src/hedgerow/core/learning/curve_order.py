@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil, log2
-from typing import Any
+from decimal import Decimal
+from math import ceil, isfinite, log2
+from typing import Any, get_args
+from typing import Literal as Choice
 
 import numpy as np
 
@@ -15,8 +17,11 @@ from hedgerow.core.learning.problem import Problem
 from hedgerow.core.predicates.nodes import Column, Term, terms_of
 from hedgerow.core.predicates.schema import path_of
 from hedgerow.core.predicates.sql_text import term_text
+from hedgerow.core.predicates.types import DATE, DECIMAL, FLOAT, INT, TIME, TIMESTAMP, TIMESTAMP_NTZ, Type
+from hedgerow.core.predicates.values import Value
 from hedgerow.core.pruning.value_codes import NULL_CODE
 
+Axes = Choice["ranks", "values"]
 KEY_BITS = 64  # bits of a key
 CELL_BITS = 8  # bits of a key below the bits that number the blocks: some hundred cells make up a block
 LEAST_BITS = 8  # bits of an axis, if the key and the sample have enough
@@ -46,16 +51,45 @@ def named_terms(problem: Problem, names: Sequence[str]) -> list[Term]:
     return [ranked[text] for text in texts]
 
 
-def axis_of(problem: Problem, term: Term, bits: int) -> Axis:
-    """Return an axis of at most `bits` bits, with edges at the sample's quantiles; only NULL has rank 0."""
+def axis_of(problem: Problem, term: Term, bits: int, axes: Axes = "ranks") -> Axis:
+    """Return an axis of at most `bits` bits, with edges at the sample's quantiles; only NULL has rank 0.
+
+    `axes`: with "values", the edges of numbers and times are equally far apart, as those of binary digits are."""
     column = problem.sample.rows.ranks(term)
     values, places = column.values, column.places
     counts = np.bincount(places[places >= 0], minlength=len(values))
     has_null = bool((places == NULL_CODE).any())
-    edges = edges_of(values, counts, (1 << bits) - 1 - has_null) if values else ()
+    most = (1 << bits) - 1 - has_null
+    edges: tuple[Value, ...] = ()
+    if values:
+        edges = edges_of(values, counts, most)
+        if axes == "values":
+            edges = _equal_widths(column.type, values[0], values[-1], most) or edges
     if has_null and values:
         edges = (values[0], *edges)
     return Axis(term, column.type.kind, edges)
+
+
+def check_axes(axes: str) -> None:
+    if axes not in get_args(Axes):
+        raise LayoutError(f"axes must be {' or '.join(get_args(Axes))}, not {axes!r}")
+
+
+def _equal_widths(kind: Type, least: Value, greatest: Value, most: int) -> tuple[Value, ...]:
+    """Return at most so many values, equally far apart, above the least; none for texts and other values.
+
+    >>> _equal_widths(Type("int"), 0, 15, 3), _equal_widths(Type("decimal", 3, 1), Decimal("0.5"), Decimal("0.8"), 3)
+    ((4, 8, 12), (Decimal('0.6'), Decimal('0.7'), Decimal('0.8')))
+    """
+    if kind.kind == FLOAT:
+        width = (greatest - least) / (most + 1)
+        return tuple(sorted({least + i * width for i in range(1, most + 1)})) if isfinite(width) else ()
+    if kind.kind not in (INT, DATE, TIME, TIMESTAMP, TIMESTAMP_NTZ, DECIMAL):
+        return ()
+    units = 10**kind.scale if kind.kind == DECIMAL else 1
+    first, count = int(least * units), int((greatest - least) * units) + 1
+    steps = sorted({first + count * i // (most + 1) for i in range(1, most + 1)} - {first})
+    return tuple(Decimal(step) / units for step in steps) if units > 1 else tuple(steps)
 
 
 def round_robin_pattern(axes: Sequence[Axis | BlockAxis]) -> list[int]:

@@ -25,7 +25,16 @@ from hedgerow.core.arrays import Ints
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.curve import Axis, CurveLayout, Keys, places_of, turned
 from hedgerow.core.layouts.curve_kernels import spread
-from hedgerow.core.learning.curve_order import KEY_BITS, axis_of, bits_each, curve_layout, filtered_terms, named_terms
+from hedgerow.core.learning.curve_order import (
+    KEY_BITS,
+    Axes,
+    axis_of,
+    bits_each,
+    check_axes,
+    curve_layout,
+    filtered_terms,
+    named_terms,
+)
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.predicates.nodes import columns_of
 from hedgerow.core.progress import Progress
@@ -50,7 +59,7 @@ class ZOrderLearned:
     `search`: "order" moves bits from column to column, then searches for the order of the bits. The result is a snake,
     and costs no more on the sample than `range`, `zorder` or `hilbert`. "bayes" is the paper's algorithm: it finds the
     numbers of bits of a Z-order by Bayesian optimisation (needs the extra bo). Its cost is the rows scanned, times the
-    columns that the query filters on.
+    columns that the query filters on. `axes`: as for `zorder`; the paper takes the bits of values.
 
     `iterations`: the maximal number of orders to try. `seconds`: stop after this time; then the same seed may give
     another layout.
@@ -58,13 +67,14 @@ class ZOrderLearned:
 
     columns: tuple[str, ...] = ()
     search: Search = "order"
+    axes: Axes = "ranks"
     iterations: int = 600
     seconds: float | None = None
 
     def fit(self, problem: Problem) -> CurveLayout:
         self._check()
         terms = named_terms(problem, self.columns) or list(filtered_terms(problem))[:KEY_BITS]
-        axes = [axis_of(problem, term, bits_each(problem, 1)) for term in terms]
+        axes = [axis_of(problem, term, bits_each(problem, 1), self.axes) for term in terms]
         if not axes:
             return curve_layout(problem, (), ())
         as_published = self.search == "bayes"
@@ -99,6 +109,7 @@ class ZOrderLearned:
     def _check(self) -> None:
         if self.search not in get_args(Search):
             raise LayoutError(f"zorder_learned's search must be {' or '.join(get_args(Search))}, not {self.search!r}")
+        check_axes(self.axes)
         if not isinstance(self.iterations, int) or isinstance(self.iterations, bool) or self.iterations < 1:
             raise LayoutError(f"zorder_learned's iterations must be a whole number from 1 on, not {self.iterations!r}")
         if self.seconds is not None and (not isinstance(self.seconds, int | float) or not self.seconds > 0):
