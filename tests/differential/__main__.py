@@ -32,6 +32,7 @@ def compare(
     without: tuple[str, ...] = (),
     phases: int = 2,
     forms: tuple[str, ...] = (),
+    planned: int = 0,
 ) -> Tally:
     """Worlds one after the other, until so many comparisons are made, so many differences found, or time is up."""
     tally = tally or Tally()
@@ -47,7 +48,7 @@ def compare(
         while any(word in repr(plan) for word in without):  # known faults
             plan = a_plan(random, plan.number, chosen)
         told = Counter(tally.notes)
-        World(sessions, plan, random, tally, chosen, batch, whole, forms, atoms, size).run(phases, comparisons)
+        World(sessions, plan, random, tally, chosen, batch, whole, forms, atoms, size, planned).run(phases, comparisons)
         number += 1
         if verbose:
             rate = tally.total / (monotonic() - begun)
@@ -87,6 +88,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--until", type=int, default=1 << 30, help="stop at so many kinds of difference")
     parser.add_argument("--whole", type=int, default=4, help="whole queries in each phase")
+    parser.add_argument("--planned", type=int, default=0, help="queries of more than WHERE in each phase, planned only")
     parser.add_argument("--forms", default="", help="kinds of whole queries, with commas between")
     parser.add_argument(
         "--size", type=float, default=1.0, help="share of the usual number of conditions for each table"
@@ -117,6 +119,7 @@ def main() -> int:
             without=tuple(filter(None, args.without.split(","))),
             phases=args.phases,
             forms=tuple(filter(None, args.forms.split(","))),
+            planned=args.planned,
         )
         for finding in list(tally.findings.values())[: args.shrink]:
             print(

@@ -4,6 +4,7 @@ truth       one job tells every condition on every row, without pruning
 TLP         p, NOT p and p IS NULL: each keeps the files of its rows
 PQS         conditions made true for a random row, joined by AND: its file is kept
 CERT        p AND q is sound as p is, and keeps no file that p skips (else a warning: only speed is lost)
+plans       queries of more than WHERE: the files that they open, and the values that they take from the index
 rows        whole queries, run with and without: the same rows, or the same error (NoREC among them)
 values      a rewritten table holds what its source did
 """
@@ -21,9 +22,11 @@ from typing import Any, TypeVar
 import hedgerow as hr
 from tests.differential.cases import RAW_ERROR, Case, Failed, Refused, forget, is_fair, namespace, phase_lines, run
 from tests.differential.conditions import Known, Maker, both, compound, is_null, negated, rectified
-from tests.differential.queries import Question, a_question, texts_of, union_of
+from tests.differential.evaluated_rows import evaluated, gist
+from tests.differential.planned import Asked, some_asked
+from tests.differential.queries import ORDERED, Question, a_question, texts_of, union_of
 from tests.differential.ranked import is_right, text_of
-from tests.differential.sessions import EVERY, Sessions, short
+from tests.differential.sessions import EVERY, Sessions
 from tests.differential.tally import Finding, Tally
 from tests.differential.worlds import Phase, Plan, a_phase, sources
 
@@ -49,7 +52,8 @@ class World:
     whole: int = 4  # whole queries in each phase
     forms: tuple[str, ...] = ()  # of whole queries; by default all that suit the kind
     atoms: int = 40  # conditions in each phase
-    size: float = 1.0  # how many combinations of them, as a share of the usual number
+    size: float = 1.0  # how many combinations of them, as a share of the usual number; 0: none
+    planned: int = 0  # queries of more than WHERE in each phase that are planned, not run
     names: dict[str, Any] = field(default_factory=dict)
     phases: list[Phase] = field(default_factory=list)
     wrong: list[tuple[tuple[str, Phase | None], str]] = field(default_factory=list)  # doors with conditions
@@ -83,7 +87,7 @@ class World:
                 self._found(case, "values", "the rewritten table holds other values", key, self._stored())
             run(self.plan.history, self.names)
         except Refused as refused:
-            self.tally.notes[f"refused by Spark: {_gist(str(refused))}"] += 1
+            self.tally.notes[f"refused by Spark: {gist(str(refused))}"] += 1
             return False
         except Failed as failed:
             self.tally.notes[f"not laid out: {type(failed.error).__name__}: {str(failed.error)[-110:]}"] += 1
@@ -91,11 +95,11 @@ class World:
                 return False
             self.tally.compare(key, vacuous=False)
             message = f"{failed.line.split('(')[0]}: {type(failed.error).__name__}: {str(failed.error)[:300]}"
-            self._found(case, "values", message, key, _gist(message))
+            self._found(case, "values", message, key, gist(message))
             return False
         except Exception as error:
             self._found(
-                case, "values", f"the rewritten table cannot be read: {str(error)[:300]}", key, _gist(str(error))
+                case, "values", f"the rewritten table cannot be read: {str(error)[:300]}", key, gist(str(error))
             )
             return False
         return True
@@ -116,7 +120,7 @@ class World:
             self.rel = phase.relation.sql.replace("{table}", self.names["table_glob"])
             columns = {n.lower(): n for n in self.sessions.plain.sql(f"SELECT * FROM {self.rel}").columns}
         except Exception as error:
-            self.tally.notes[f"phase refused by Spark: {_gist(str(error))}"] += 1
+            self.tally.notes[f"phase refused by Spark: {gist(str(error))}"] += 1
             return
         self.tally.kinds[f"{phase.relation.name} ({self.plan.read_format})"] += 1
         known_as = {c.name: columns.get(c.name.lower()) for c in self.plan.columns}
@@ -129,9 +133,13 @@ class World:
         wanted = (
             [self._condition(maker) for _ in range(self.atoms)] + self._exact(maker) + self._learned() + maker.days()
         )
-        files, known = self.truths(wanted)
-        if known and len(set(files)) > 1 and self.kind not in MANY_QUERIES:
+        terms = self._ordered(maker) if self.planned else {}
+        rows = evaluated(self.sessions.plain, self.rel, wanted, terms, self.tally.notes)
+        files, known = list(rows.files), list(rows.known)
+        if self.size and known and len(set(files)) > 1 and self.kind not in MANY_QUERIES:
             self._decide(phase, files, known)
+        if self.planned and files:
+            self._plan(phase, self._resolved(), files, some_asked(self.random, rows, self.planned))
         plain, forms = [k.sql for k in known] or ["true"], self.forms or ONLY_FORMS.get(self.kind, ())
         whole = max(self.whole, MANY_QUERIES.get(self.kind, 0))
         self._rows(phase, [a_question(self.random, maker, plain, forms) for _ in range(whole)])
@@ -161,48 +169,10 @@ class World:
                 found.append(maker.exact(term, group, value))
         return [c for c in found if c]
 
-    # --- truth ---
-
-    def truths(self, conditions: Sequence[str]) -> tuple[list[str], list[Known]]:
-        """The file of each row, and what each condition is on it, in one job; conditions that raise are left out."""
-        good = [c for c in dict.fromkeys(conditions) if self._analysed(c)]
-        try:
-            files, found = self._evaluated(good)
-        except Exception as error:
-            self.tally.notes[f"phase whose conditions cannot be told at once: {_gist(str(error))}"] += 1
-            return [], []
-        known = [
-            Known(p, tuple(t and t["v"] for t in truth))
-            for p, truth in zip(good, found, strict=True)
-            if None not in truth
-        ]
-        self.tally.notes["conditions that raise"] += len(good) - len(known)
-        return files, known
-
-    def _evaluated(self, conditions: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
-        """For each condition, row by row: {"v": its truth}, or None where it raises."""
-        from pyspark.sql import Column
-        from pyspark.sql.functions import input_file_name
-
-        plain = self.sessions.plain
-        jvm: Any = plain._jvm
-        jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(plain._jsparkSession)
-        parse = plain._jsparkSession.sessionState().sqlParser().parseExpression
-        columns = [input_file_name().alias("f__")]
-        for i, p in enumerate(conditions):
-            tried = jvm.org.apache.spark.sql.catalyst.expressions.TryEval(parse(f"named_struct('v', ({p}\n))"))
-            columns.append(Column(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(tried)).alias(f"p{i}"))
-        rows = plain.sql(f"SELECT * FROM {self.rel}").select(*columns).collect()
-        return [short(row[0]) for row in rows], [[row[i + 1] for row in rows] for i in range(len(conditions))]
-
-    def _analysed(self, condition: str) -> bool:
-        try:
-            frame = self.sessions.plain.sql(f"SELECT ({condition}\n) FROM {self.rel}")
-            frame._jdf.queryExecution().optimizedPlan()  # constants that raise do so here
-            return len(frame.schema) == 1 and frame.schema[0].dataType.simpleString() == "boolean"
-        except Exception:
-            self.tally.notes["conditions that Spark refuses"] += 1
-            return False
+    def _ordered(self, maker: Maker) -> dict[str, str]:
+        """Terms whose values have an order, with their groups."""
+        found = (*((source.sql, source.group) for source in maker.sources), *maker.favourites)
+        return {term: group for term, group in found if group in ORDERED}
 
     @staticmethod
     def _parts(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
@@ -312,7 +282,7 @@ class World:
             return
         case = Case(self.plan, door, phase, f"SELECT * FROM {{t}} WHERE {p.sql}")
         if self._differs(case):
-            self._found(case, oracle, message, key, f"{door} raises {_gist(message)}")
+            self._found(case, oracle, message, key, f"{door} raises {gist(message)}")
 
     def _unsound(self, phase: Phase, door: str, oracle: str, p: Known, key: tuple[str, str, str]) -> None:
         case = Case(self.plan, door, phase, f"SELECT * FROM {{t}} WHERE {p.sql}")
@@ -348,6 +318,49 @@ class World:
                     f"    {case.sql[:300]!r}\n    over {case.phase.relation.name} {case.phase.relation.once[-1:]} set {dict(case.phase.settings)} written {dict(self.plan.write)}",
                     flush=True,
                 )
+
+    # --- planned queries ---
+
+    def _plan(self, phase: Phase, name: str, files: list[str], asked: Sequence[Asked]) -> None:
+        """Judge plans. Queries that look wrong are run, and those whose plans depend on the answer of a subquery."""
+        key = ("plans", "attach", self.plan.read_format)
+        to_run = []
+        for one in asked:
+            try:
+                plan = self.sessions.planned(one.question.sql.replace("{t}", name))
+            except Exception as error:
+                self.tally.notes[f"plans that raise: {gist(str(error))}"] += 1
+                to_run.append(one.question)
+                continue
+            self.tally.compare(key, vacuous=not plan.values and plan.opened >= set(files))
+            means = [scan.means for scan in hr.last_query(self.sessions.attached)] if plan.opened else ["values only"]
+            self.tally.kinds[f"planned: {one.question.kind} by {', '.join(means)}"] += 1
+            if plan.has_subquery and self.random.random() < 0.05:  # its threshold is known only when it runs
+                to_run.append(one.question)
+            if not one.judge(files, plan):
+                self._confirm(phase, one.question, key)
+        self._rows(phase, to_run)
+
+    def _resolved(self) -> str:
+        """Give the table a name in the attached session under which Spark need not list its files for each query."""
+        name = f"planned_{self.plan.number}_{len(self.phases)}"
+        frame = self.sessions.attached.sql(f"SELECT * FROM {self.rel}")._jdf
+        if self.plan.read_format == "delta":  # it runs a job for each query to choose files by itself
+            plan = self.sessions.plain.sql(f"SELECT * FROM {self.rel}")._jdf.queryExecution().optimizedPlan()
+            jvm: Any = self.sessions.plain._jvm
+            frame = jvm.org.apache.spark.sql.classic.Dataset.ofRows(self.sessions.attached._jsparkSession, plan)
+        frame.createOrReplaceTempView(name)
+        return name
+
+    def _confirm(self, phase: Phase, question: Question, key: tuple[str, str, str]) -> None:
+        expected = self._answer("plain", question.sql, question.args)
+        found = self._answer("attach", question.sql, question.args)
+        if isinstance(expected, str) or self._is_fine(question, found, expected):
+            self.tally.notes["wrong plans that running the query did not confirm"] += 1
+            print(f"  not confirmed in world {self.plan.number} {phase.relation.name}: {question.sql}", flush=True)
+            return
+        case = Case(self.plan, "attach", phase, question.sql, question.args, question.ranked)
+        self._found(case, "plans", f"{question.kind}: another answer", key, f"attach plan of {question.kind}")
 
     # --- whole queries ---
 
@@ -427,8 +440,8 @@ class World:
         again = self._answer(door, question.sql, question.args)
         if self._is_right(question, again, expected):
             case, message = replace(case, sql=union_of(together), ranked=""), f"in one plan with others, {message}"
-        gist = _gist(found) if isinstance(found, str) else ""
-        self._found(case, "rows", message, key, f"{door} query {question.kind} {gist}")
+        of_error = gist(found) if isinstance(found, str) else ""
+        self._found(case, "rows", message, key, f"{door} query {question.kind} {of_error}")
 
     def _is_fine(self, question: Question, found: Counter[str] | str, expected: Counter[str]) -> bool:
         """True if an answer is right, or if Spark by itself has several."""
@@ -467,9 +480,3 @@ def signed(case: Case) -> str:
     text = re.sub(r"'(?:[^'\\]|\\.)*'", "'", case.sql.split("WHERE", 1)[-1])
     words = re.findall(r"\b[a-z_]{3,}(?=\()|\b[A-Z_]{4,}\b|\\\n|--|<=>|/\*", text)
     return " ".join([case.phase.relation.name, *sorted({repr(w).strip("'") for w in words})[:8]])
-
-
-def _gist(text: str) -> str:
-    """What errors of one kind have in common."""
-    found = re.search(r"\[[A-Z_.]+\]", text)
-    return found[0] if found else re.sub(r"[\d/'\"`{}]+.*", "", text)[-60:]

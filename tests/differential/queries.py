@@ -202,12 +202,12 @@ def _immediate(random: Random, maker: Maker, conditions: list[str]) -> str:
 
 def _term(random: Random, maker: Maker) -> tuple[str, str]:
     """A term that the index is likely to describe, with its group."""
-    known = [(s.sql, s.group) for s in maker.sources if s.group in _ORDERED]
-    known += [(term, group) for term, group in maker.favourites if group in _ORDERED] * 2
+    known = [(s.sql, s.group) for s in maker.sources if s.group in ORDERED]
+    known += [(term, group) for term, group in maker.favourites if group in ORDERED] * 2
     return random.choice(known) if known and random.random() < 0.9 else ("1", "int")
 
 
-_ORDERED = ("int", "string", "date", "bool", "decimal", "float", "ts", "ntz", "binary", "time", "ym", "dt")
+ORDERED = ("int", "string", "date", "bool", "decimal", "float", "ts", "ntz", "binary", "time", "ym", "dt")
 
 
 def _where(random: Random, maker: Maker, conditions: list[str]) -> str:

@@ -23,17 +23,52 @@ EVERY = "*"  # a scan whose files are not looked at one by one
 # Walks an optimised plan: a line for each scan, with the number of its branch and the files that it opens.
 _WALK = r"""
 package differential;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Cast;
+import org.apache.spark.sql.catalyst.expressions.EvalMode;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.plans.QueryPlan;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.types.StringType$;
+import org.apache.spark.unsafe.types.UTF8String;
+import scala.Option;
 import scala.collection.Iterator;
 public class Scans {
   public String of(Object plan) throws Exception {
     StringBuilder out = new StringBuilder();
     walk((TreeNode) plan, "0", out);
     return out.toString();
+  }
+  public String planned(org.apache.spark.sql.classic.SparkSession session, String sql) throws Exception {
+    LogicalPlan plan = ((org.apache.spark.sql.classic.Dataset) session.sql(sql)).queryExecution().optimizedPlan();
+    StringBuilder out = new StringBuilder(of(plan)).append("\f");
+    values(plan, session.sessionState().conf().sessionLocalTimeZone(), out);
+    return out.toString();
+  }
+  private void values(LogicalPlan at, String zone, StringBuilder out) {
+    if (!((QueryPlan) at).subqueries().isEmpty()) out.append("subquery\n");
+    if (at instanceof LocalRelation) {
+      scala.collection.immutable.Seq columns = ((LocalRelation) at).output();
+      for (Iterator rows = ((LocalRelation) at).data().iterator(); rows.hasNext();) {
+        InternalRow row = (InternalRow) rows.next();
+        for (int i = 0; i < columns.size(); i++) {
+          Attribute column = (Attribute) columns.apply(i);
+          Literal value = new Literal(row.get(i, column.dataType()), column.dataType());
+          Object text = new Cast(value, StringType$.MODULE$, Option.apply(zone), EvalMode.LEGACY()).eval(null);
+          String hex = text == null ? "" : "x" + java.util.HexFormat.of().formatHex(((UTF8String) text).getBytes());
+          out.append(i == 0 ? "" : "\t").append(column.dataType().catalogString()).append("=").append(hex);
+        }
+        out.append("\n");
+      }
+    }
+    for (Iterator each = at.children().iterator(); each.hasNext();) values((LogicalPlan) each.next(), zone, out);
   }
   private void walk(TreeNode at, String mark, StringBuilder out) throws Exception {
     if (at instanceof Project) {
@@ -66,6 +101,16 @@ public class Scans {
 """
 
 
+@dataclass(frozen=True)
+class Planned:
+    """The files that a plan opens, and the rows that it has by itself, as texts with their types."""
+
+    opened: set[str]
+    values: Sequence[Sequence[str | None]] = ()
+    types: Sequence[str] = ()
+    has_subquery: bool = False
+
+
 @dataclass
 class Sessions:
     """`plain` never hears of Hedgerow; `attached` is attached; `routed` makes the tables, and routes and reads."""
@@ -80,11 +125,20 @@ class Sessions:
 
     def opened(self, frame: Any) -> dict[int, set[str]]:
         """For each branch of a union, the names of the files that it opens; none where Spark needs no scan."""
-        found: dict[int, set[str]] = {}
-        for line in str(self.walker.of(frame._jdf.queryExecution().optimizedPlan())).splitlines():
-            mark, *files = line.split("\t")
-            found.setdefault(int(mark) if mark.isdigit() else -1, set()).update(map(short, files))
-        return found
+        return _opened(str(self.walker.of(frame._jdf.queryExecution().optimizedPlan())))
+
+    def planned(self, sql: str) -> Planned:
+        """Plan a query in the attached session, without running it."""
+        files, _, rest = str(self.walker.planned(self.attached._jsparkSession, sql)).partition("\f")
+        lines = rest.splitlines()
+        rows = [[cell.partition("=")[::2] for cell in line.split("\t")] for line in lines if line != "subquery"]
+        values = [[bytes_text(text[1:]) if text else None for _, text in row] for row in rows]
+        return Planned(
+            set().union(*_opened(files).values()),
+            values,
+            [type_ for type_, _ in rows[0]] if rows else (),
+            "subquery" in lines,
+        )
 
     def configure(self, settings: Mapping[str, str], before: Sequence[str]) -> None:
         for session in self:
@@ -92,6 +146,19 @@ class Sessions:
                 session.conf.unset(key)
             for key, value in settings.items():
                 session.conf.set(key, value)
+
+
+def _opened(lines: str) -> dict[int, set[str]]:
+    found: dict[int, set[str]] = {}
+    for line in filter(None, lines.splitlines()):
+        mark, *files = line.split("\t")
+        found.setdefault(int(mark) if mark.isdigit() else -1, set()).update(map(short, files))
+    return found
+
+
+def bytes_text(hex_digits: str) -> str:
+    """A text that is another for other bytes, valid UTF-8 or not."""
+    return bytes.fromhex(hex_digits).decode("latin-1")
 
 
 def short(path: str) -> str:
