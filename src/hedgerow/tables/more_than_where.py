@@ -43,6 +43,7 @@ def _limited_rows(
         probe = index.probe(p, left, by, k, chosen) if request.probe else None
     if probe is not None:
         value = value_text(by.by.type.kind, probe.last_value)
+        assert value is not None  # NULL is no bound
         return wire.Probe(bit_text(probe.files), value, None if chosen is None else bit_text(chosen))
     if chosen is None:
         return wire.Refused("the index does not know enough rows for the limit")
