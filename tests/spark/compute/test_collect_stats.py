@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
+import hedgerow as hr
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.predicates.nodes import Compare, Feature, atoms_of, col, lit
 from hedgerow.core.predicates.sql_text import feature_text
@@ -77,3 +78,17 @@ def test_a_sample_stands_for_all_rows(spark: SparkSession, tmp_path: Path) -> No
     some = TableCounter(source, [col("id")], most=1_000, seed=3).count(layout).rows
     assert all_rows.tolist() == [1000, 3000]
     assert abs(some - all_rows).max() < 300 and abs(int(some.sum()) - 4_000) <= 1
+
+
+def test_a_condition_that_fails_inside_of_nullif_is_unknown(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark evaluates the part that NULLIF needs twice ahead of all else, unless it is told not to."""
+    source, word = str(tmp_path / "source"), "CASE WHEN id % 3 = 0 THEN 'SS' WHEN id % 3 = 1 THEN '5' ELSE 'b1' END"
+    spark.range(400).selectExpr("id", f"{word} AS word").write.parquet(source)
+    words = ["word = 'b1'", "id < 7", "nullif(word = 5, true)"]
+    workload = hr.Workload.from_sql([f"SELECT * FROM t WHERE {condition}" for condition in words])
+    options = hr.LearnOptions(block_rows=20, recurrence=1.0)
+    for column, narrow in (("id", "id < 7"), ("word", "word = 'b1'")):
+        learned = hr.learn(spark, source, workload, "range", options, columns=[column], table="t")
+        table = hr.apply(spark, source, learned, str(tmp_path / column))
+        assert len(table.files("nullif(word = 5, true)")) == len(table.known)
+        assert len(table.files(narrow)) < len(table.known)

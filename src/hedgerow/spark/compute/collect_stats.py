@@ -205,9 +205,9 @@ def collect_by(frame: DataFrame, key: Column, items: Sequence[Feature]) -> Summa
         filled = filter(len, batches)
         return _one_summary(filled, lambda batch: _stats_by_key(batch, terms, predicates), _MAX_BATCH_SUMMARIES)
 
-    read = frame.select(key.alias("_key"), *spark_columns(terms), *outcome_columns(predicates))
     spark = frame.sparkSession
     with engines_off(spark), configured(spark, execution__arrow__maxRecordsPerBatch=_BATCH_ROWS, **settings_of(items)):
+        read = frame.select(key.alias("_key"), *spark_columns(terms), *outcome_columns(predicates))
         return _summary_of_tasks(read, summarised)
 
 

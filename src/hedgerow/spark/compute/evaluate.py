@@ -130,10 +130,11 @@ def settings_of(items: Iterable[Feature]) -> dict[str, int | bool]:
     """Return settings for `configured`, with which Spark evaluates many expressions fast, and each by itself.
 
     Spark turns a whole stage into one Java method, and Java never compiles a method of more than 8000 bytes. Spark
-    also evaluates a common part of several expressions once before them, outside of the TryEval that guards it.
+    also evaluates a common part of several expressions, or a part that NULLIF needs twice, once before them, outside of
+    the TryEval that guards it.
     """
-    shared = {} if all(map(is_session_safe, items)) else {"subexpressionElimination__enabled": False}
-    return {"codegen__hugeMethodLimit": 8000, **shared}
+    alone = {"subexpressionElimination__enabled": False, "alwaysInlineCommonExpr": True}
+    return {"codegen__hugeMethodLimit": 8000, **({} if all(map(is_session_safe, items)) else alone)}
 
 
 def computed(items: Iterable[Feature]) -> dict[str, Feature]:
