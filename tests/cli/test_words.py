@@ -59,7 +59,7 @@ def test_why_a_jvm_did_not_start() -> None:
 
 def test_everything_has_a_help_text() -> None:
     group: Any = typer.main.get_command(cli.app)
-    own = "advise demo learn score apply query explain show verify describe doctor jar history rollback repair relearn log import-log auto calibrate"
+    own = "advise demo learn score apply query explain files show verify describe doctor jar history rollback repair relearn log import-log auto calibrate"
     assert set(group.commands) == set(own.split())
     for command in [group, *group.commands.values()]:
         assert command.help
