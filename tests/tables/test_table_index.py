@@ -44,7 +44,7 @@ def table(reads_alike: bool = True) -> TableIndex:
 
 
 def first(index: TableIndex, left: np.ndarray[Any, Any], k: int, descending: bool = False) -> str:
-    opened = index.joined.first_rows(TRUE, left, Order(X, descending), k)
+    opened = index.joined.first_rows(index.joined.matched(TRUE, left), Order(X, descending), k)
     assert opened is not None
     return "".join(name for name, is_open in zip("abcde", opened, strict=True) if is_open)
 
@@ -127,6 +127,6 @@ def test_averages_and_sums_of_other_types_need_all_files(name: str, arrow: pa.Da
 def test_a_table_without_indexed_files() -> None:
     index = TableIndex([])
     left = index.rows_left(np.zeros(0, bool), {})
-    assert index.joined.first_rows(TRUE, left, Order(X), 3) is None
+    assert index.joined.first_rows(index.joined.matched(TRUE, left), Order(X), 3) is None
     assert index.joined.aggregates(TRUE, left, (), (Count(),)).rows == {}
     assert index.joined.any_rows(TRUE, left, 3) is None

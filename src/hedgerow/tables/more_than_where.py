@@ -39,8 +39,9 @@ def _limited_rows(
         chosen = index.any_rows(p, left, k)
     else:
         by = Order(reader.typed_term(order.by), order.descending, order.nulls_first)
-        chosen = index.first_rows(p, left, by, k)
-        probe = index.probe(p, left, by, k, chosen) if request.probe else None
+        matched = index.matched(p, left)
+        chosen = index.first_rows(matched, by, k)
+        probe = index.probe(matched, by, k, chosen) if request.probe else None
     if probe is not None:
         value = value_text(by.by.type.kind, probe.last_value)
         assert value is not None  # NULL is no bound

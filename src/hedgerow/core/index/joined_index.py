@@ -34,13 +34,16 @@ class JoinedIndex:
     indexes: Sequence[BlockIndex]
     _across: dict[TypedTerm, TermStats | None] = field(default_factory=dict, repr=False)
 
-    def first_rows(self, p: Predicate, left: Ints, order: Order, k: int) -> Bools | None:
-        """Return the files to open for the first `k` rows on which `p` is TRUE; None if too few are sure."""
-        return first_rows(self._matched(p, left), self._stats_of(order.by), order, k)
+    def matched(self, p: Predicate, left: Ints) -> MatchedFiles:
+        """Return how a condition matches each file."""
+        return MatchedFiles.concat(self._by_part(p, left))
 
-    def probe(self, p: Predicate, left: Ints, order: Order, k: int, opened: Bools | None) -> Probe | None:
+    def first_rows(self, matched: MatchedFiles, order: Order, k: int) -> Bools | None:
+        """Return the files to open for the first `k` matching rows; None if too few are sure."""
+        return first_rows(matched, self._stats_of(order.by), order, k)
+
+    def probe(self, matched: MatchedFiles, order: Order, k: int, opened: Bools | None) -> Probe | None:
         """Return the files in which a query should look for a threshold; `opened`: those of `first_rows`."""
-        matched = self._matched(p, left)
         return files_to_probe(matched, matched.opened if opened is None else opened, self._stats_of(order.by), order, k)
 
     def _stats_of(self, term: TypedTerm) -> TermStats | None:
@@ -50,7 +53,7 @@ class JoinedIndex:
 
     def any_rows(self, p: Predicate, left: Ints, k: int) -> Bools | None:
         """Return files that surely hold `k` rows on which `p` is TRUE; None if there are too few."""
-        return any_rows(self._matched(p, left), k)
+        return any_rows(self.matched(p, left), k)
 
     def aggregates(
         self, p: Predicate, left: Ints, groups: Sequence[TypedTerm], aggregates: Sequence[Aggregate]
@@ -71,9 +74,6 @@ class JoinedIndex:
             (matched.opened & ~aggregate(index.blocks, matched, groups, aggregates).opened).any()
             for index, matched in every
         )
-
-    def _matched(self, p: Predicate, left: Ints) -> MatchedFiles:
-        return MatchedFiles.concat(self._by_part(p, left))
 
     def _by_part(self, p: Predicate, left: Ints) -> list[MatchedFiles]:
         ends = np.cumsum([len(index.blocks) for index in self.indexes], dtype=np.int64)[:-1]

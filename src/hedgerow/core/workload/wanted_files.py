@@ -32,7 +32,7 @@ def files_for(
         case AnyRows(rows):
             return index.any_rows(p, left, rows)
         case Top(column, descending, rows, nulls_first):
-            return index.first_rows(p, left, Order(typed(column), descending, nulls_first), rows)
+            return index.first_rows(index.matched(p, left), Order(typed(column), descending, nulls_first), rows)
         case Aggregates(values, groups):
             parts = [a for name, of in values for a in _aggregates_of(name, None if of is None else typed(of))]
             partials = index.aggregates(p, left, list(map(typed, groups)), parts)
