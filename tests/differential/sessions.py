@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from bench.comet import comet_settings
-from hedgerow.core.index import top_k
 from hedgerow.spark.start.jar import conf_lines
 from tests.support.light_session import LIGHT, drop_service_settings, keep_java_names
 
@@ -191,9 +190,6 @@ def started(memory: str = "2g", by_extension: bool = False, **settings: str) -> 
 
 def over(spark: SparkSession, by_extension: bool = False) -> Sessions:
     spark.sparkContext.setLogLevel("OFF")
-    top_k._FEWEST = top_k._FEWEST_IF_SURE = top_k._FEWEST_ROWS = (
-        1  # so that queries over small tables look for a threshold, too
-    )
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):  # much of what we ask is refused
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     jvm: Any = spark._jvm

@@ -13,11 +13,13 @@ from tests.differential.__main__ import compare, table
 from tests.differential.sessions import Sessions, over
 from tests.differential.shrink import shrunk
 from tests.differential.tally import Tally
+from tests.support.eager_thresholds import eager_thresholds
 
 
 @pytest.fixture(scope="module")
 def sessions(spark: SparkSession) -> Iterator[Sessions]:
-    yield over(spark.newSession())  # what a case sets stays there
+    with eager_thresholds:
+        yield over(spark.newSession())  # what a case sets stays there
 
 
 def check(sessions: Sessions, tally: Tally, seed: str) -> None:

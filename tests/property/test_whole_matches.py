@@ -7,19 +7,17 @@ from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from random import Random
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
-from hedgerow.core.index import top_k
 from hedgerow.core.index.aggregates import Aggregate, Count, Extreme, Group, Sum, add_up, aggregate, may_overflow
 from hedgerow.core.index.any_rows import any_rows
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.sums import sum_of, sum_stats
-from hedgerow.core.index.top_k import Order, first_rows
+from hedgerow.core.index.top_k import Order, files_to_probe, first_rows
 from hedgerow.core.index.whole_matches import UNKNOWN_ROWS, MatchedFiles, TypedTerm, match_files
 from hedgerow.core.predicates.nodes import TRUE, Column, Predicate, Term
 from hedgerow.core.predicates.row_truth import truth
@@ -27,6 +25,7 @@ from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.predicates.values import NAN
 from hedgerow.core.pruning.block_stats import UNBOUNDED, UNKNOWN_NULLS, Bound, Stats, TermStats, collect
+from tests.support.eager_thresholds import eager_thresholds
 from tests.support.random_cases import Table, a_literal, a_predicate, a_table, a_value, seeds, some_rows
 
 Row = dict[str, Any]
@@ -201,7 +200,7 @@ def check_first_rows(random: Random, case: Case) -> int:
 # --- a threshold that the query finds -------------------------------------------------------------
 
 
-@patch.multiple(top_k, _FEWEST=1, _FEWEST_IF_SURE=1, _FEWEST_ROWS=1)
+@eager_thresholds
 def check_probes(random: Random, case: Case) -> int:
     """The number of rows that a threshold leaves out, over all k."""
     p, case, left_out = a_condition(random, case.table), case.of_known_files, 0
@@ -213,7 +212,7 @@ def check_probes(random: Random, case: Case) -> int:
     for k in range(1, len(everything) + 2):
         chosen = first_rows(matched, stats, order, k)
         opened = matched.opened if chosen is None else chosen
-        probe = top_k.files_to_probe(matched, opened, stats, order, k)
+        probe = files_to_probe(matched, opened, stats, order, k)
         if probe is None:
             continue
         assert not (probe.files & ~opened).any()

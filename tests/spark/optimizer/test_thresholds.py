@@ -5,15 +5,16 @@ The table is that of `test_more_than_where`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 import hedgerow as hr
-from hedgerow.core.index import top_k
 from hedgerow.spark.start.session import configured, temporary_settings
 from tests.spark.optimizer.test_more_than_where import COLUMNS, FILES, ROWS, both, laid_out, means, over, path
+from tests.support.eager_thresholds import eager_thresholds
 
 __all__ = ["over", "path"]  # the fixtures
 
@@ -47,10 +48,9 @@ NOT_PROBED = {
 
 
 @pytest.fixture
-def eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A few files are enough for a look at some of them first."""
-    for name in ("_FEWEST", "_FEWEST_IF_SURE", "_FEWEST_ROWS"):
-        monkeypatch.setattr(top_k, name, 2)
+def eager() -> Iterator[None]:
+    with eager_thresholds:
+        yield
 
 
 @pytest.mark.parametrize("sql, files", PROBED.values(), ids=PROBED)
