@@ -336,7 +336,7 @@ def test_apply_learns_where_there_is_no_layout(run: Run, shop: Path, tmp_path: P
 def test_a_layout_that_gains_little_is_written_on_demand_only(
     run: Run, shop: Path, learned: hedgerow.Learned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    little = replace(learned, estimate=Estimate(1.0, 0.9))
+    little = replace(learned, usual=Estimate(1.0, 0.9))
     monkeypatch.setattr(hedgerow, "learn", lambda *_: little, raising=False)
     words = ["apply", shop / "orders", "--workload", shop / "queries.sql", "--to", tmp_path / "sorted"]
     refused(run(*words), "--anyway writes it all the same")

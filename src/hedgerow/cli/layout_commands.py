@@ -220,8 +220,9 @@ def apply(
             learn_layouts = hedgerow.learn_tables if learning.learner == "mto" else hedgerow.learn
             learn_options = hedgerow.LearnOptions(block_bytes=learning.block_bytes)
             layouts = learn_layouts(spark, source, queries, learning.learner, learn_options)
-            if isinstance(layouts, Learned) and layouts.estimate and not layouts.estimate.pays and not anyway:
-                raise HedgerowError(f"nothing is written, for {layouts.estimate}; --anyway writes it all the same")
+            if isinstance(layouts, Learned) and layouts.usual and not layouts.usual.pays and not anyway:
+                little = f"nothing is written: at usual speeds, {layouts.usual}"
+                raise HedgerowError(f"{little}; --anyway writes it all the same")
         if isinstance(layouts, LearnedTables):
             if writing.where or writing.replica:
                 raise HedgerowError("--where and --replica are for one table: apply its layout by itself")

@@ -42,8 +42,8 @@ class Advice:
         first = self.proposals[0]
         if first.score is None or first.why_not is not None:
             return None
-        if first.estimate is not None:
-            return first if first.estimate.pays else None
+        if first.usual is not None:
+            return first if first.usual.pays else None
         return first if first.score.rows_read <= WORTH_IT * self.rows_read and not self.is_small else None
 
     @property
@@ -58,11 +58,13 @@ class Advice:
 
     @property
     def pays_back_after(self) -> tuple[int, int] | None:
-        """The least and the most queries after which a rewrite in the best proposal has paid."""
+        """The least and the most queries after which a rewrite in the best proposal has paid.
+
+        None if they are not known, or if no gain was measured here."""
         if self.best is None or self.best.estimate is None or self.rewrite_seconds is None:
             return None
         saved, (least, most) = self.best.estimate.now - self.best.estimate.then, self.rewrite_seconds
-        return int(least / saved) + 1, int(most / saved) + 1
+        return (int(least / saved) + 1, int(most / saved) + 1) if saved > 0 else None
 
     def __str__(self) -> str:
         now = f"{self.table}: {self.rows_read:.1%} of {self.rows:,} rows are read now"
@@ -89,7 +91,7 @@ class Advice:
                 return "leave it as it is: Spark reads so small a table in no time"
             if first.why_not is not None:
                 return f"leave it as it is, or allow slower queries: {first.name} makes queries {first.why_not}"
-            slower = first.estimate is not None and first.estimate.then > first.estimate.now
+            slower = first.usual is not None and first.usual.then > first.usual.now
             return f"leave it as it is: {first.name} is the best, and {'is slower' if slower else 'saves too little'}"
         if self.rewrite_seconds is None or self.pays_back_after is None:
             return f"take {best.name}"

@@ -94,8 +94,8 @@ def learn_layout(
         advise(f"little is to be gained: {source.name} has less than {mb} MB, which Spark reads in no time")
         return learned
     learned = with_sampled_outlook(table_problem, learned, speed)
-    if learned.estimate is not None and not learned.estimate.pays:
-        advise(f"little is to be gained: {learned.estimate}")
+    if learned.usual is not None and not learned.usual.pays:
+        advise(f"little is to be gained: at usual speeds, {learned.usual}")
     if not given:  # else slower queries read another copy
         warn_of_slower(learned)
     return learned

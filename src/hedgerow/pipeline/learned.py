@@ -37,6 +37,7 @@ class Learned:
     summed: tuple[Column, ...] = ()  # the columns whose sums the index should hold
     fit_seconds: float | None = None  # the learner's own time, without Spark's passes; not saved
     estimate: Estimate | None = None  # of the queries' seconds, as measured here; not saved
+    usual: Estimate | None = None  # the same at the usual speed of such a place, which decides; not saved
     kinds: tuple[QueryKind, ...] = ()  # the kinds of queries, with their gains and losses; not saved
 
     @property
@@ -65,7 +66,7 @@ class Learned:
         return html_table([("layout", self), *facts, *[("seconds", self.estimate)] * (self.estimate is not None)])
 
     def to_json(self) -> str:
-        saved = replace(self, fit_seconds=None, estimate=None, kinds=())
+        saved = replace(self, fit_seconds=None, estimate=None, usual=None, kinds=())
         return json.dumps({"hedgerow_learned": LEARNED_FORMAT, **encode(saved)})
 
     @staticmethod

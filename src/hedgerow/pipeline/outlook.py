@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hedgerow.core.learning.seconds import Speed, estimate, estimates
+from hedgerow.pipeline.block_sizes import usual_speed
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.query_kinds import Scores, kinds_of
 from hedgerow.pipeline.table_problem import TableProblem
@@ -16,10 +17,14 @@ def with_outlook(
     scores: Scores,
     speed: Speed | None,
 ) -> Learned:
-    """Return the layout with the estimate of seconds and the kinds of queries; `speed`: None if it is unknown."""
+    """Return the layout with the estimates of seconds and the kinds of queries.
+
+    `speed`: as measured; None if the table is small or cannot be timed: then rows decide what gains."""
     source, queries = table_problem.source, table_problem.asked
     if speed is None:
-        return replace(learned, kinds=kinds_of(queries, source.name, scores, None))
-    each = estimates(scores.then, speed, scores.now, source.size)
-    mean = estimate(scores.then, [query.weight for query in queries], speed, scores.now, source.size)
-    return replace(learned, estimate=mean, kinds=kinds_of(queries, source.name, scores, each))
+        return replace(learned, kinds=kinds_of(queries, source.name, scores))
+    weights, usual = [query.weight for query in queries], usual_speed(source)
+    each, usual_each = (estimates(scores.then, s, scores.now, source.size) for s in (speed, usual))
+    mean, usual_mean = (estimate(scores.then, weights, s, scores.now, source.size) for s in (speed, usual))
+    kinds = kinds_of(queries, source.name, scores, each, usual_each)
+    return replace(learned, estimate=mean, usual=usual_mean, kinds=kinds)

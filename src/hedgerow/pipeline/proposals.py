@@ -8,9 +8,8 @@ from time import perf_counter
 from typing import Any
 
 from hedgerow.core.errors import HedgerowError, LayoutError
-from hedgerow.core.learning.seconds import Estimate, Speed, estimate
+from hedgerow.core.learning.seconds import Estimate, Speed
 from hedgerow.core.workload.score import Score
-from hedgerow.pipeline.block_sizes import usual_speed
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.learner_names import NamedLearner
 from hedgerow.pipeline.outlook import with_outlook
@@ -31,22 +30,29 @@ _NEAR_THE_BOUND = 1.02  # times the rows that queries need: no further learner i
 class Proposal:
     """A learner's layout of the table, with its score for queries with literals that the workload does not have.
 
-    `why_not`: why there is none, or why it is not to be taken. `usual_seconds`: of a query, as usual in such a place;
-    None if the table is small or cannot be timed."""
+    `why_not`: why there is none, or why it is not to be taken."""
 
     name: str
     learned: Learned | None = None
     score: Score | None = None
-    estimate: Estimate | None = None
     why_not: str | None = None
-    usual_seconds: float | None = None
 
     @property
     def cost(self) -> float:
         """The usual seconds of a query, or the share of rows read: measured seconds would rank by chance."""
         if self.score is None:
             return float("inf")
-        return self.score.rows_read if self.usual_seconds is None else self.usual_seconds
+        return self.score.rows_read if self.usual is None else self.usual.then
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """The measured seconds of a query; None if the table is small or cannot be timed."""
+        return None if self.learned is None else self.learned.estimate
+
+    @property
+    def usual(self) -> Estimate | None:
+        """The seconds of a query at the usual speed of such a place."""
+        return None if self.learned is None else self.learned.usual
 
     @property
     def kinds(self) -> tuple[QueryKind, ...]:
@@ -124,7 +130,6 @@ def _proposals(
     table_problem: TableProblem, learners: Iterable[NamedLearner], now: Score, speed: Speed | None, budget: float
 ) -> Iterator[Proposal]:
     begun, source = perf_counter(), table_problem.source
-    weights = [query.weight for query in table_problem.asked]
     least = float("inf")
     for i, learner in enumerate(learners):
         left = budget - (perf_counter() - begun)
@@ -145,8 +150,7 @@ def _proposals(
         refused = why_refused(learned.kinds, table_problem.options.allow_slower)
         if refused is None and score.selectivity:
             least = min(least, score.rows_read / score.selectivity)
-        usual = None if speed is None else estimate(score, weights, usual_speed(source), now, source.size).then
-        yield Proposal(learner.title, learned, score, learned.estimate, refused, usual)
+        yield Proposal(learner.title, learned, score, refused)
 
 
 def best_of_all(table_problem: TableProblem, speed: Speed | None) -> Learned:

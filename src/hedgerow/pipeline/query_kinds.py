@@ -45,11 +45,13 @@ class QueryKind:
         text: what one of the queries asks of the table.
         rows_now, rows_then: the share of the table's rows in what a query reads.
         files_now, files_then: the number of files that a query opens.
-        seconds_now, seconds_then: None if they cannot be measured.
+        seconds_now, seconds_then: as measured here; None if they cannot be.
         means: the ways in which queries of this kind then read less than all rows.
         rows_seen, files_seen: in the layout, for the literals of the workload; None if they are not known.
         rows_detached, files_detached: in the layout, if no session is attached, in files whose bounds let the query
             pass; None if they are not known.
+        usual: the seconds at the usual speed of such a place. They decide what gains, so that the same table and
+            queries always get the same advice. None if the table is small or cannot be timed: then rows decide.
     """
 
     text: str
@@ -65,15 +67,18 @@ class QueryKind:
     files_seen: float | None = None
     rows_detached: float | None = None
     files_detached: float | None = None
+    usual: Estimate | None = None
 
     @property
     def slower_by(self) -> float:
-        """The relative change of a query's seconds; of the rows that it reads, if no seconds are known."""
-        if self.seconds_now is None or self.seconds_then is None:
-            now, then = self.rows_now, self.rows_then
-        else:
-            now, then = self.seconds_now, self.seconds_then
-        return then / now - 1 if now else float("inf") if then else 0.0
+        """The relative change of what a query costs."""
+        cost = self.cost
+        return cost.then / cost.now - 1 if cost.now else float("inf") if cost.then else 0.0
+
+    @property
+    def cost(self) -> Estimate:
+        """The usual seconds of a query, or the share of the rows that it reads, if these are not known."""
+        return Estimate(self.rows_now, self.rows_then) if self.usual is None else self.usual
 
     @property
     def change(self) -> Change:
@@ -119,7 +124,8 @@ def kinds_of(
     queries: Sequence[Query],
     table: str,
     scores: Scores,
-    seconds: Sequence[Estimate] | None,
+    seconds: Sequence[Estimate] | None = None,
+    usual: Sequence[Estimate] | None = None,
 ) -> tuple[QueryKind, ...]:
     """Return the kinds of the queries: the largest gain of all queries of a kind first, the largest loss last."""
     groups: dict[str, list[int]] = {}
@@ -128,7 +134,7 @@ def kinds_of(
         groups.setdefault(outline.kind, []).append(i)
 
     def kind(places: Sequence[int]) -> QueryKind:
-        timed = None if seconds is None else [seconds[i] for i in places]
+        timed = None if seconds is None else _mean(seconds, places)
         now, then = _reads(scores.now, places), _reads(scores.then, places)
         seen, detached = ((None, None) if s is None else _reads(s, places) for s in (scores.seen, scores.detached))
         return QueryKind(
@@ -138,16 +144,21 @@ def kinds_of(
             rows_then=then[0],
             files_now=now[1],
             files_then=then[1],
-            seconds_now=None if timed is None else fmean(e.now for e in timed),
-            seconds_then=None if timed is None else fmean(e.then for e in timed),
+            seconds_now=None if timed is None else timed.now,
+            seconds_then=None if timed is None else timed.then,
             means=_means(scores.then, places),
             rows_seen=seen[0],
             files_seen=seen[1],
             rows_detached=detached[0],
             files_detached=detached[1],
+            usual=None if usual is None else _mean(usual, places),
         )
 
     return tuple(sorted(map(kind, groups.values()), key=_gain))
+
+
+def _mean(estimates: Sequence[Estimate], places: Sequence[int]) -> Estimate:
+    return Estimate(fmean(estimates[i].now for i in places), fmean(estimates[i].then for i in places))
 
 
 def _reads(score: Score, places: Sequence[int]) -> tuple[float, float]:
@@ -162,6 +173,5 @@ def _means(score: Score, places: Sequence[int]) -> tuple[Means, ...]:
 
 
 def _gain(kind: QueryKind) -> tuple[int, float]:
-    """Return a key that sorts kinds by group, and in a group by the savings of all queries of the kind."""
-    rows, seconds = kind.rows_then - kind.rows_now, (kind.seconds_then or 0.0) - (kind.seconds_now or 0.0)
-    return CHANGES.index(kind.change), (rows if kind.seconds_now is None else seconds) * kind.queries
+    """Return a key that sorts kinds by group, and in a group by what all queries of the kind save."""
+    return CHANGES.index(kind.change), (kind.cost.then - kind.cost.now) * kind.queries

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import cycle, islice
 from statistics import fmean
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -100,21 +101,21 @@ def _fixed_parts(source: Source, shapes: Sequence[Sequence[Query]]) -> tuple[flo
     """Return the seconds of a query that reads one row, and those of opening a file. A count does no more than that.
 
     All files share one task, as small files do. Otherwise each part of a large file would be a task of its own, which
-    takes longer than opening the file."""
+    takes longer than opening the file. The limit to one row is a stage of its own, whose time does not count."""
     files = source.files[:_MAX_FILES]
     first, all_ = frame_of(source, files[:1]), frame_of(source, files)
     with configured(source.frame.sparkSession, files__maxPartitionBytes="1t", files__openCostInBytes="0"):
-        one_file, many_files = (_fastest(frame.groupBy().count()) for frame in (first, all_))
-        pairs = [[_seconds(_job(first.limit(1), source, query)) for query in (a[0], a[-1])] for a in shapes]
-        one_row = fmean(second for _, second in pairs)  # in the first run, Java compiles the code of the query
+        one_file, limited, many_files = (_fastest(f.groupBy().count()) for f in (first, first.limit(1), all_))
+        one_row = fmean(_fastest(*(_job(first.limit(1), source, q) for q in alike[:_REPEATS])) for alike in shapes)
+        one_row -= max(0.0, limited - one_file)
     file = max(_MIN_FILE_SECONDS, (many_files - one_file) / max(1, len(files) - 1))
     return max(0.0, one_file - file, one_row - file), file
 
 
-def _fastest(job: DataFrame) -> float:
-    """Return the seconds of the fastest of some runs, after one in which Java compiles the job's code."""
-    _seconds(job)
-    return min(_seconds(job) for _ in range(_REPEATS))
+def _fastest(*jobs: DataFrame) -> float:
+    """Return the seconds of the fastest run, after one in which Java compiles the code of the first job."""
+    _seconds(jobs[0])
+    return min(map(_seconds, islice(cycle(jobs), _REPEATS)))
 
 
 def _planning(source: Source, query: Query, files: DataFrame) -> float:
