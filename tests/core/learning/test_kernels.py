@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.core.learning.cells.kernels import emit, join, move
+from hedgerow.core.learning.cells.kernels import JoinRule, emit, join, move
 from hedgerow.core.learning.trees.greedy import OpenNode
 from hedgerow.core.learning.trees.kernels import (
     CutRule,
@@ -203,7 +203,7 @@ def test_joined_blocks_are_large_enough_and_hold_what_their_cells_do(random: Ran
     either = cells[3][:, None] + cells[3] - (cells[2] * clauses.weights.astype(np.float64)) @ cells[2].T
     for bounds in (either * (1 - 1e-6), np.zeros_like(either)):
         blocks = tuple(a.copy() for a in cells)
-        into = join(blocks, bounds, clauses.arrays, least)
+        into = join(blocks, bounds, clauses.arrays, JoinRule(least, random.random() < 0.5))
         for b in set(into.tolist()):
             assert into[b] == b
             assert blocks[0][b] == pytest.approx(cells[0][into == b].sum())

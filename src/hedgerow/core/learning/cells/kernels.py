@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,13 @@ from hedgerow.core.compiled_loop import compiled_loop
 LEAST_GAIN = 1e-6  # relative: a smaller gain may be rounding, and would repeat forever
 SUM_ROUNDING = 1e-9  # relative: at least the error of a float64 sum, so that a bound stays a bound
 NEAREST = 256  # the candidates, or slightly more, that may follow the first cell into a new block
+
+
+class JoinRule(NamedTuple):
+    """The least rows of a block, and whether the extra rows of a join are divided by the shortfall that it removes."""
+
+    least: float
+    by_shortfall: bool
 
 
 @compiled_loop()
@@ -92,8 +99,8 @@ def _lack(rows: float, least: float) -> float:
 
 
 @compiled_loop()
-def _price(i: int, k: int, blocks: Any, bounds: Any, clauses: Any, least: float, limit: float, exact: bool) -> float:
-    """Return the price of joining i and k: extra rows read, divided by the shortfall that the join removes.
+def _price(i: int, k: int, blocks: Any, bounds: Any, clauses: Any, rule: Any, limit: float, exact: bool) -> float:
+    """Return the price of joining i and k: extra rows read, divided as `JoinRule` says.
 
     It is at most `limit`. Without `exact` it is a lower bound, computed from `bounds`; with `exact`, `bounds` become
     narrower.
@@ -101,7 +108,8 @@ def _price(i: int, k: int, blocks: Any, bounds: Any, clauses: Any, least: float,
     rows, _, _, weight = blocks
     size = rows[i] + rows[k]
     apart = rows[i] * weight[i] + rows[k] * weight[k]
-    filled = _lack(rows[i], least) + _lack(rows[k], least) - _lack(size, least)
+    least, by_shortfall = rule
+    filled = _lack(rows[i], least) + _lack(rows[k], least) - _lack(size, least) if by_shortfall else 1.0
     joined = bounds[i, k]
     if exact and size * joined - apart < limit * filled:
         joined = max(joined, _joined(blocks, i, blocks, k, clauses, (limit * filled + apart) / size))
@@ -111,7 +119,7 @@ def _price(i: int, k: int, blocks: Any, bounds: Any, clauses: Any, least: float,
 
 
 @compiled_loop()
-def _partner(i: int, blocks: Any, alive: Any, bounds: Any, clauses: Any, least: float) -> Any:
+def _partner(i: int, blocks: Any, alive: Any, bounds: Any, clauses: Any, rule: Any) -> Any:
     """Return the cheapest partner of block i, and its price.
 
     The block with the least lower bound comes first, because its price rules out most others.
@@ -119,25 +127,27 @@ def _partner(i: int, blocks: Any, alive: Any, bounds: Any, clauses: Any, least: 
     near, bound = -1, np.inf
     for k in range(len(alive)):
         if alive[k] and k != i:
-            lower = _price(i, k, blocks, bounds, clauses, least, np.inf, False)
+            lower = _price(i, k, blocks, bounds, clauses, rule, np.inf, False)
             if lower < bound:
                 near, bound = k, lower
-    at, price = near, _price(i, near, blocks, bounds, clauses, least, np.inf, True)
+    at, price = near, _price(i, near, blocks, bounds, clauses, rule, np.inf, True)
     for k in range(len(alive)):
         if alive[k] and k != i and k != near:
-            new_price = _price(i, k, blocks, bounds, clauses, least, price, True)
+            new_price = _price(i, k, blocks, bounds, clauses, rule, price, True)
             if new_price < price:
                 at, price = k, new_price
     return at, price
 
 
 @compiled_loop(nogil=True)
-def join(blocks: Any, bounds: Any, clauses: Any, least: float) -> Any:
+def join(blocks: Any, bounds: Any, clauses: Any, rule: Any) -> Any:
     """Repeat the cheapest join of a block that is too small, until none is left; return the new block of each.
 
-    `bounds` are blocks x blocks: lower bounds for the weight of the queries that read the two as one.
+    `rule` is a `JoinRule`. `bounds` are blocks x blocks: lower bounds for the weight of the queries that read the two
+    as one.
     """
     rows, holds, may, weight = blocks
+    least = rule.least
     n = len(rows)
     into = np.arange(n)
     alive, stale = np.ones(n, np.bool_), np.ones(n, np.bool_)
@@ -147,7 +157,7 @@ def join(blocks: Any, bounds: Any, clauses: Any, least: float) -> Any:
         for i in range(n):
             if alive[i] and rows[i] < least:
                 if stale[i]:
-                    at[i], price[i] = _partner(i, blocks, alive, bounds, clauses, least)
+                    at[i], price[i] = _partner(i, blocks, alive, bounds, clauses, rule)
                     stale[i] = False
                 if best < 0 or price[i] < price[best]:
                     best = i
@@ -168,7 +178,7 @@ def join(blocks: Any, bounds: Any, clauses: Any, least: float) -> Any:
                     lower = max(lower, _at_least(blocks, k, listed, 0, clauses, np.inf) * (1 - SUM_ROUNDING))
                 bounds[i, k] = bounds[k, i] = lower
                 if rows[k] < least and not stale[k]:
-                    new_price = _price(k, i, blocks, bounds, clauses, least, price[k], True)
+                    new_price = _price(k, i, blocks, bounds, clauses, rule, price[k], True)
                     if new_price < price[k]:
                         price[k], at[k] = new_price, i
     for i in range(n):

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hedgerow.core.arrays import Bools, Floats, Ints
-from hedgerow.core.learning.cells.kernels import emit, join, move
+from hedgerow.core.learning.cells.kernels import JoinRule, emit, join, move
 from hedgerow.core.parallel import parallel_map
 from hedgerow.core.workload.query_clauses import Clauses
 
@@ -54,7 +54,8 @@ def merge(cells: Cells, clauses: Clauses, least: int, rounds: int = 3) -> Ints:
         return np.zeros(len(cells), np.int64)
     state = _CellState.of(cells, clauses)
     groups = np.array_split(with_rows, -(-len(with_rows) // MAX_JOINED_AT_ONCE))  # keeps neighbours in a tree together
-    blocks = _concatenated(parallel_map(lambda group: state.joined(group, least), groups))
+    rule = JoinRule(float(least), True)
+    blocks = _concatenated(parallel_map(lambda group: state.joined(group, rule), groups))
     for _ in range(rounds):
         before = len(blocks)
         blocks, moved = state.moved(blocks, least)
@@ -62,7 +63,23 @@ def merge(cells: Cells, clauses: Clauses, least: int, rounds: int = 3) -> Ints:
         blocks = state.emitted(split, least)
         if not moved and len(blocks) == before:
             break
-    block_of_cell = np.zeros(len(cells), np.int64)  # cells without rows go to block 0, and change nothing there
+    return _numbered(blocks, len(cells))
+
+
+def merge_cheapest(cells: Cells, clauses: Clauses, least: int) -> Ints:
+    """Return the block of each cell, as in Pando (6.2): the cheapest of all pairs is joined, and nothing moves later.
+
+    The price is the number of extra rows that queries read, whatever the sizes of the two. Time and memory grow with
+    the square of the cells.
+    """
+    with_rows = np.flatnonzero(cells.rows)
+    rule = JoinRule(float(least), False)
+    return _numbered(_CellState.of(cells, clauses).joined(with_rows, rule) if len(with_rows) else [], len(cells))
+
+
+def _numbered(blocks: list[Ints], cells: int) -> Ints:
+    """Return the block of each cell; cells without rows are in block 0, and change nothing there."""
+    block_of_cell = np.zeros(cells, np.int64)
     for block, members in enumerate(sorted(blocks, key=min)):
         block_of_cell[members] = block
     return block_of_cell
@@ -100,15 +117,15 @@ class _CellState:
         cells = self.cells
         return _BlockArrays(cells.rows[members], cells.holds[members], cells.may[members], cells.weight[members])
 
-    def joined(self, members: Ints, least: int) -> list[Ints]:
-        """Join these cells into blocks of at least `least` rows, or into a single block if they have fewer."""
+    def joined(self, members: Ints, rule: JoinRule) -> list[Ints]:
+        """Join these cells into blocks of at least `rule.least` rows, or into a single block if they have fewer."""
         may, weight = self.cells.may[members], self.cells.weight[members].astype(np.float32)
         # A block of two cells is read at least by the queries of each.
         bounds = (may * -self.clauses.weights) @ may.T.astype(np.float32)
         bounds += weight[:, None]
         bounds += weight
         bounds *= 1 - FLOAT32_ROUNDING
-        into = join(self._chosen(members), bounds, self.clauses.arrays, float(least))
+        into = join(self._chosen(members), bounds, self.clauses.arrays, rule)
         return [members[into == block] for block in np.unique(into).tolist()]
 
     def moved(self, blocks: list[Ints], least: int) -> tuple[list[Ints], int]:
@@ -132,7 +149,7 @@ class _CellState:
     def split(self, members: Ints, least: int) -> list[Ints]:
         """Join the cells of a block of at least twice `least` rows again: queries never read more in two blocks."""
         large = len(members) > 1 and self.cells.rows[members].sum() >= 2 * least
-        return self.joined(members, least) if large else [members]
+        return self.joined(members, JoinRule(float(least), True)) if large else [members]
 
 
 def _concatenated(lists: Iterable[list[Ints]]) -> list[Ints]:
