@@ -33,6 +33,10 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "woodblock": {"max_trees": 16, "budget_seconds": None},
     "zorder_learned": {"iterations": 20},
 }
+PUBLISHED: dict[str, tuple[str, dict[str, Any]]] = {
+    "MTO, as published": ("pando", {"k": 1, "criterion": "skip", "cells": 1, "cost": "trees"}),
+    "Pando, as published": ("pando", {"k": 2, "criterion": "skip", "cells": "tuned", "cost": "trees"}),
+}
 X, Y, WORD = col("x"), col("y"), col("word")
 QUERIES: tuple[Predicate, ...] = (
     *(And((Compare(X, ">=", lit(v)), Compare(X, "<", lit(v + 50)))) for v in range(0, 1000, 150)),
@@ -41,11 +45,12 @@ QUERIES: tuple[Predicate, ...] = (
     In(WORD, (lit("w1"), lit("w8"))),
     Prefix(WORD, "w4"),
 )
-pytestmark = pytest.mark.parametrize("name", LEARNERS)
+pytestmark = pytest.mark.parametrize("name", (*LEARNERS, *PUBLISHED))
 
 
 def learner(name: str) -> Learner:
-    return make_learner(name, **PARAMETERS.get(name, {}))
+    learner_name, parameters = PUBLISHED.get(name, (name, PARAMETERS.get(name, {})))
+    return make_learner(learner_name, **parameters)
 
 
 def table(rows: int = ROWS) -> pa.Table:

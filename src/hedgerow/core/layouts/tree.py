@@ -18,14 +18,26 @@ import numpy as np
 
 from hedgerow.core.layouts.base import BlockIds, Let, Write, in_brackets
 from hedgerow.core.predicates.nodes import Predicate, Term
-from hedgerow.core.predicates.sql_text import feature_text, term_text
+from hedgerow.core.predicates.sql_text import feature_text, predicate_text, term_text
 from hedgerow.core.predicates.step_functions import Break, Steps, Stepwise, and3, combine, stepwise, true_points
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.predicates.values import NAN
-from hedgerow.core.pruning.block_stats import T_BIT, UNBOUNDED, UNKNOWN_NULLS, Bound, TermStats
+from hedgerow.core.pruning.block_stats import (
+    ANY,
+    F_BIT,
+    N_BIT,
+    T_BIT,
+    UNBOUNDED,
+    UNKNOWN_NULLS,
+    Bound,
+    NotedCondition,
+    Stats,
+    TermStats,
+)
 from hedgerow.core.pruning.row_batch import Rows
 
 Node = tuple[int, int, int]  # cut, left, right; a child >= 0 is a node, ~b is block b
+Path = tuple[tuple[int, bool], ...]  # cuts from the root down, each with the side taken (True: left)
 Allowed = dict[tuple[Term, str | None], Stepwise]
 _TYPE_OF_KIND = {"int": "bigint", "float": "double"}
 
@@ -109,9 +121,9 @@ class TreeLayout:
             todo.extend(k for k in self.nodes[node][1:] if k >= 0)
         return order
 
-    def paths(self) -> Iterator[tuple[int, tuple[tuple[int, bool], ...]]]:
-        """Yield for each leaf its block and the cuts above it, each with the side taken (True: left)."""
-        todo: list[tuple[int, tuple[tuple[int, bool], ...]]] = [(0 if self.nodes else -1, ())]
+    def paths(self) -> Iterator[tuple[int, Path]]:
+        """Yield for each leaf its block and the cuts above it."""
+        todo: list[tuple[int, Path]] = [(0 if self.nodes else -1, ())]
         while todo:
             node, path = todo.pop()
             if node < 0:
@@ -119,6 +131,16 @@ class TreeLayout:
                 continue
             cut, left, right = self.nodes[node]
             todo += [(right, (*path, (cut, False))), (left, (*path, (cut, True)))]
+
+
+def path_stats(cuts: Sequence[Predicate], paths: Sequence[Path]) -> Stats:
+    """Return what the cuts of each path say about all rows at its end; entry i describes `paths[i]`."""
+    bits = {cut: np.full(len(paths), ANY, np.uint8) for path in paths for cut, _ in path}
+    for i, path in enumerate(paths):
+        for cut, left in path:
+            bits[cut][i] = T_BIT if left else F_BIT | N_BIT
+    conditions = {predicate_text(cuts[cut]): NotedCondition(cuts[cut], own) for cut, own in bits.items()}
+    return Stats(np.ones(len(paths), np.int64), promises([allowed_by(cuts, path) for path in paths]), conditions)
 
 
 def allowed_by(cuts: Sequence[Predicate], path: Iterable[tuple[int, bool]]) -> Allowed:

@@ -27,24 +27,28 @@ from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.cells.kernels import LEAST_GAIN
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.trees.greedy import NO_CUT, NO_PARENT, OpenNode, tree_of
-from hedgerow.core.learning.trees.kernels import Words, count, pack, select_rows, shortened
+from hedgerow.core.learning.trees.kernels import Words, count, open_queries, pack, select_rows, shortened
 from hedgerow.core.parallel import parallel_map, parallel_map_slices
 from hedgerow.core.workload.query_clauses import ClauseArrays
 from hedgerow.learners.pando.kernels import changes, clear, gains_beside
 
 MAX_ROWS = 1 << 18  # sample rows that trees grow on: there is a bit for each row, query and tree
 AT_ONCE = 32  # the number of cuts in the first batch; the number of cuts tried doubles with each batch
+BY_ROWS = np.zeros((4, 0, 0), bool)  # no promises: queries skip leaves by what the rows show
 Changes = tuple[Ints, npt.NDArray[np.int32], Floats, Floats]
 Nodes = list[list[int]]  # cut, left, right of each node, as in a tree; a cut is its number in the problem
 
 
-def forest(problem: Problem, k: int, least: int, eps: float, by_cells: bool, most_cells: int) -> list[Nodes]:
+def forest(
+    problem: Problem, k: int, least: int, eps: float, by_cells: bool, most_cells: int, promised: Bools = BY_ROWS
+) -> list[Nodes]:
     """Grow k trees whose leaves have `least` sample rows or more, until their product has `most_cells` leaves.
 
-    `eps` and `by_cells` are as in `greedy`: with one tree and no limit of cells, this grows the same tree.
+    `eps` and `by_cells` are as in `greedy`: with one tree and no limit of cells, this grows the same tree. With
+    `promised`, of `promised_facts`, a query skips a leaf by the cuts above it, and not by what its sample rows show.
     """
     thinned, share = _thinned(problem)
-    growth = _Growth(thinned, k, max(1, round(least * share)), eps, by_cells)
+    growth = _Growth(thinned, k, max(1, round(least * share)), eps, by_cells, promised)
     while growth.leaves and growth.cells < most_cells:
         growth.grow()
     for *_, leaf in growth.leaves:
@@ -116,8 +120,9 @@ class _Leaf:
 class _Growth:
     """Trees while they grow: `read[t]` has a bit for each query and row, whether the query reads the row's leaf."""
 
-    def __init__(self, problem: Problem, k: int, least: int, eps: float, by_cells: bool) -> None:
+    def __init__(self, problem: Problem, k: int, least: int, eps: float, by_cells: bool, promised: Bools) -> None:
         self.problem, self.least, self.eps, self.by_cells = problem, least, eps, by_cells
+        self.promised = promised
         self.clauses: ClauseArrays = problem.clauses.arrays
         queries, rows = len(problem.clauses.needs), problem.truth.shape[1]
         self.read: list[Words] = [_all_read(queries, rows) for _ in range(k if k > 1 else 0)]
@@ -127,7 +132,8 @@ class _Growth:
         self.done = [0] * k  # the number of final leaves of each tree
         self.leaves: list[tuple[bool, float, int, int, _Leaf]] = []  # a heap: the largest bound comes first
         self.pushed = 0
-        root = _Leaf(0, OpenNode.root(problem), np.arange(rows), np.arange(queries), NO_PARENT, 0)
+        node = _root_by_promises(problem) if promised.size else OpenNode.root(problem)
+        root = _Leaf(0, node, np.arange(rows), np.arange(queries), NO_PARENT, 0)
         self._look_at(root)
         for tree in range(1, k):
             self._push(replace(root, tree=tree, gains=root.gains.copy()))
@@ -202,7 +208,7 @@ class _Growth:
             queries = np.arange(len(queries))
 
         def changes_of(cuts: slice) -> Changes:
-            columns: Changes = changes(node, sizes, queries, clauses, self.least, leaf.near, cuts)
+            columns: Changes = changes(node, sizes, queries, clauses, self.least, leaf.near, self.promised, cuts)
             return columns
 
         slices = parallel_map_slices(changes_of, len(sizes))
@@ -210,19 +216,27 @@ class _Growth:
         return np.searchsorted(row, np.arange(len(sizes) + 1)), query, by_left, by_right
 
     def _cut(self, leaf: _Leaf) -> None:
-        tree, node, cut = leaf.tree, leaf.node, int(leaf.node.cuts[leaf.best])
+        tree, cut = leaf.tree, int(leaf.node.cuts[leaf.best])
         number = len(self.nodes[tree])
         self._replace(leaf, number)
         self.nodes[tree].append([cut, 0, 0])
         goes_left = self.problem.truth[cut][leaf.rows]
         self._divide_cells(leaf.rows, goes_left)
-        halves = node.divided(leaf.best, self.clauses, not self.by_cells)
+        halves = self._halves(leaf)
         for side, half, in_half in zip((1, 2), halves, (goes_left, ~goes_left), strict=True):
             may = self.problem.clauses.may(half.some[None], half.other[None])[0][leaf.readers]
             rows = leaf.rows[in_half]
             if self.read:
                 clear(self.read[tree], leaf.readers[~may], rows)
             self._look_at(_Leaf(tree, half, rows, leaf.readers[may], number, side))
+
+    def _halves(self, leaf: _Leaf) -> tuple[OpenNode, OpenNode]:
+        node, every = leaf.node, not self.by_cells
+        if not self.promised.size:
+            return node.divided(leaf.best, self.clauses, every)
+        promised = self.promised[:, node.cuts[leaf.best]]
+        sides = [facts & left for facts, left in zip((node.some, node.other) * 2, promised, strict=True)]
+        return node.divided_with(sides, leaf.best, self.clauses, every)
 
     def _divide_cells(self, rows: Ints, goes_left: Bools) -> None:
         """Divide the cells of these rows: where a cell has rows on both sides, those on the left get a new cell."""
@@ -236,6 +250,15 @@ class _Growth:
     def _replace(self, leaf: _Leaf, child: int) -> None:
         if leaf.parent != NO_PARENT:
             self.nodes[leaf.tree][leaf.parent][leaf.side] = child
+
+
+def _root_by_promises(problem: Problem) -> OpenNode:
+    """Return a root of which nothing is known: its cuts are those of the queries, for no others can skip a leaf."""
+    node = OpenNode.root(problem)
+    unknown = np.ones(len(node.some), bool)
+    queries, used = open_queries(np.arange(len(problem.clauses.needs)), problem.clauses.arrays, unknown, unknown)
+    cuts = np.flatnonzero(used)
+    return OpenNode(pack(problem.truth[cuts]), node.rows, cuts, unknown, unknown, queries, used, ~used)
 
 
 def _all_read(queries: int, rows: int) -> Words:

@@ -15,12 +15,13 @@ from hedgerow.core.learning.trees.kernels import by_entropy, fill_facts, lacking
 
 @compiled_loop(nogil=True)
 def changes(
-    node: Any, sizes: Any, queries: Any, clauses: Any, least: int, near: bool, cuts: slice
+    node: Any, sizes: Any, queries: Any, clauses: Any, least: int, near: bool, promised: Any, cuts: slice
 ) -> tuple[Any, Any, Any, Any]:
     """Return the changes for queries by these cuts of a node that all the queries read.
 
     There are four columns: the place of the cut, the place in `queries`, the query's gain by a row on the left, and its
-    gain by a row on the right. A cut that leaves a side with fewer than `least` rows changes nothing.
+    gain by a row on the right. A cut that leaves a side with fewer than `least` rows changes nothing. `promised`: see
+    `path_facts`; if it is empty, the facts of both sides are those of their rows.
     """
     some, other, n = node.some, node.other, node.rows
     ls, lo, rs, ro = some.copy(), other.copy(), some.copy(), other.copy()
@@ -36,7 +37,13 @@ def changes(
     for c in range(cuts.start, cuts.stop):
         if min(sizes[c], n - sizes[c]) < least:
             continue
-        fill_facts(node, c, node.used, (ls, lo, rs, ro))
+        if promised.shape[1]:
+            number = node.cuts[c]
+            for d in range(len(some)):
+                ls[d], lo[d] = some[d] and promised[0, number, d], other[d] and promised[1, number, d]
+                rs[d], ro[d] = some[d] and promised[2, number, d], other[d] and promised[3, number, d]
+        else:
+            fill_facts(node, c, node.used, (ls, lo, rs, ro))
         if m + len(queries) > len(cut):
             cut, query = np.append(cut, np.empty_like(cut)), np.append(query, np.empty_like(query))
             by_left, by_right = np.append(by_left, np.empty_like(by_left)), np.append(by_right, np.empty_like(by_right))

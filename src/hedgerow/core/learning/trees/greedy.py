@@ -145,6 +145,12 @@ class OpenNode(NamedTuple):
         """Return the two sides of a cut; with `every` they also keep the cuts of queries that are no longer open."""
         sides = self.some.copy(), self.other.copy(), self.some.copy(), self.other.copy()
         fill_facts(self, best, np.ones(len(self.some), bool), sides)
+        return self.divided_with(sides, best, clauses, every)
+
+    def divided_with(
+        self, sides: Sequence[Bools], best: int, clauses: ClauseArrays, every: bool
+    ) -> tuple[OpenNode, OpenNode]:
+        """Return the two sides of a cut with these facts: `some` and `other` of the left, then of the right side."""
         goes_left = np.unpackbits(self.bits[best].view(np.uint8), count=self.rows, bitorder="little") > 0
 
         def side(rows: Ints, some: Bools, other: Bools) -> OpenNode:
@@ -153,4 +159,6 @@ class OpenNode(NamedTuple):
             bits = select_rows(self.bits[dividing], rows)
             return OpenNode(bits, len(rows), self.cuts[dividing], some, other, queries, used, self.never_used)
 
-        return side(np.flatnonzero(goes_left), *sides[:2]), side(np.flatnonzero(~goes_left), *sides[2:])
+        left_some, left_other, right_some, right_other = sides
+        on_left, on_right = np.flatnonzero(goes_left), np.flatnonzero(~goes_left)
+        return side(on_left, left_some, left_other), side(on_right, right_some, right_other)
