@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from bench.matching import computed, outcomes
 from bench.options import Case
+from bench.read_by_trees import TreeIndex
 from bench.record import line, progress
 from bench.report.learning_curve import drawn, few
 from hedgerow.core.arrays import Bits, Ints
@@ -26,7 +27,7 @@ from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.layouts.base import BlockIds, Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.learning import held_out
-from hedgerow.core.learning.problem import Problem
+from hedgerow.core.learning.problem import Learner, Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.synthetic_queries import Recurrence
 from hedgerow.core.learning.virtual_blocks import index_of_assignment, virtual_index
@@ -37,6 +38,7 @@ from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.pruning.words import searched_for_words, words_in_texts
 from hedgerow.core.workload.candidate_cuts import Kind
 from hedgerow.core.workload.conditions_to_note import conditions_to_note
+from hedgerow.learners.pando.pando import Pando
 from hedgerow.learners.woodblock.woodblock import Point, Woodblock
 from hedgerow.pipeline.learner_names import make_learner
 from hedgerow.spark.compute.sample import sample_size
@@ -131,7 +133,7 @@ def measured(data: InMemory, case: Case, form: str, seed: int) -> dict[str, Any]
         start = time.perf_counter()
         layout, curve = fitted(data, problem, case)
         seconds = time.perf_counter() - start
-        index = bounds_of(layout, data) if params.get("index") == "bounds" else index_of(layout, data)
+        index = indexed(layout, data, problem, case)
     for row in drawn(curve):
         progress(row)
     reads, unseen = (reads_of(index, workload) for workload in (data.learned, data.unseen))
@@ -194,21 +196,48 @@ def counted(data: InMemory, problem: Problem) -> Problem:
 
 def fitted(data: InMemory, problem: Problem, case: Case) -> tuple[Layout, tuple[Point, ...]]:
     """Return the layout that a learner finds, and its learning curve if it has one."""
-    learner, params = case
-    problem = counted(data, problem) if params.get("exact", True) else replace(problem, counter=None)
-    model = make_learner(learner, **{name: value for name, value in params.items() if name not in NOT_THE_LEARNERS})
+    problem = counted(data, problem) if case[1].get("exact", True) else replace(problem, counter=None)
+    model = _model(case)
     return model.search(problem) if isinstance(model, Woodblock) else (model.fit(problem), ())
 
 
+def _model(case: Case) -> Learner:
+    learner, params = case
+    return make_learner(learner, **{name: value for name, value in params.items() if name not in NOT_THE_LEARNERS})
+
+
+def indexed(
+    layout: Layout, data: InMemory, problem: Problem, case: Case, loads: Sequence[int] = ()
+) -> BlockIndex | TreeIndex:
+    """Return the index that the case names: of bounds, of the learner's trees, or, by default, ours.
+
+    `loads`: the rows of each append, which has blocks of its own.
+    """
+    match case[1].get("index"):
+        case "bounds":
+            return bounds_of(layout, data)
+        case "trees":
+            model = _model(case)
+            assert isinstance(model, Pando), case
+            trees = model.trees(problem)
+            return TreeIndex.of(trees, [blocks_of(tree, data) for tree in trees], _stored_blocks(layout, data, loads))
+    return index_of(layout, data, loads)
+
+
 def index_of(layout: Layout, data: InMemory, loads: Sequence[int] = ()) -> BlockIndex:
-    """Return the index of the table in a layout; `loads`: the rows of each append, which has blocks of its own."""
+    """Return the index of the table in a layout; `loads` as in `indexed`."""
     noted = replace(data.all_rows, rows=_noted(layout.features, data))
     if isinstance(layout, OverlapLayout):  # it assigns the rows itself, by all of its cuts
         cuts = data.opaque(f for f in layout.features if isinstance(f, Predicate))
         return virtual_index(layout, replace(noted, rows=noted.rows.with_truths(cuts)))
-    blocks = blocks_of(layout, data)
-    blocks += layout.blocks * np.repeat(np.arange(len(loads)), loads) if loads else 0
+    blocks = _stored_blocks(layout, data, loads)
     return _with_words(index_of_assignment(blocks, layout.blocks * (len(loads) or 1), noted), blocks, data)
+
+
+def _stored_blocks(layout: Layout, data: InMemory, loads: Sequence[int]) -> Ints:
+    """Return the block of each row, where every load has its own blocks."""
+    load = np.repeat(np.arange(len(loads)), loads) if loads else 0
+    return np.asarray(blocks_of(layout, data) + layout.blocks * load, np.int64)
 
 
 def _with_words(index: BlockIndex, blocks: BlockIds, data: InMemory) -> BlockIndex:
@@ -264,7 +293,7 @@ def _evenly(r: np.random.Generator, n: int) -> Ints:
     return r.integers(-(1 << 63), (1 << 63) - 1, n, np.int64, endpoint=True)
 
 
-def reads_of(index: BlockIndex, workload: Workload) -> tuple[float, float]:
+def reads_of(index: BlockIndex | TreeIndex, workload: Workload) -> tuple[float, float]:
     """Return the shares of rows and of blocks that the queries open, on average."""
     rows = index.blocks.rows
     opened = np.array([index.to_open(p) for p in predicates_of(workload)])

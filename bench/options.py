@@ -15,13 +15,17 @@ ALGORITHM_1: Case = ("qdtree", {"criterion": "skip", "cells": 1, "recurrence": 1
 BOTTOM_UP: Case = ("bottom_up", {"cost": "features", "recurrence": 1})
 TUNED: Case = ("bottom_up", {"cost": "features", "tuned": True, "recurrence": 1})  # BU+
 WOODBLOCK: Case = ("woodblock", {"recurrence": 1, "budget_seconds": 300})
-_TREES: dict[str, Any] = {"criterion": "skip", "cells": 1, "recurrence": 1}
-PANDO: tuple[Case, ...] = (  # with one tree it is MTO's
-    *(("pando", {"k": k, **_TREES}) for k in (1, 2, 3, 4)),
-    ("pando", {"k": 2, "cost": "trees", **_TREES}),
-)
+_TREES: dict[str, Any] = {"criterion": "skip", "cost": "trees", "recurrence": 1}
+MTO: Case = ("pando", {"k": 1, "cells": 1, **_TREES})
+PANDO: tuple[Case, ...] = tuple(("pando", {"k": k, "cells": "tuned", **_TREES}) for k in (2, 3, 4))
+BY_TREES = "trees"  # a value of `index`: the trees are the index, as published; else it is ours
 EQUAL_BITS: Case = ("zorder", {"axes": "values", "recurrence": 1})
 LEARNED_BITS: Case = ("zorder_learned", {"search": "bayes", "axes": "values", "recurrence": 1})
+
+
+def by_trees(case: Case) -> Case:
+    """Return a case whose queries choose blocks by the trees of the learner alone."""
+    return case[0], {**case[1], "index": BY_TREES}
 
 
 def learn_arguments(case: Case, **options: Any) -> dict[str, Any]:

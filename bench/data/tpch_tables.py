@@ -12,7 +12,7 @@ from bench import whole_queries
 from bench.data.cache import cache_folder, partial, publish
 from bench.data.tpch_texts import PLACES, queries
 from bench.data.tpch_wide import TABLES
-from bench.options import ALGORITHM_1, PANDO, Case, Options
+from bench.options import ALGORITHM_1, MTO, PANDO, Case, Options
 from bench.record import progress
 from bench.several import Several, run, schemas_of
 from hedgerow.demo import generate
@@ -26,11 +26,9 @@ SORTED_BY = {  # Pando, 8.2: lineitem by its ship date, orders by its date, all 
     **{"lineitem": "l_shipdate", "orders": "o_orderdate", "customer": "c_custkey", "part": "p_partkey"},
     **{"supplier": "s_suppkey", "partsupp": "ps_partkey", "nation": "n_nationkey", "region": "r_regionkey"},
 }
-# The greedy tree of the paper, with cuts by joined tables.
-MTO: Case = ("mto", {"criterion": "skip", "cells": 1, "recurrence": 1})
 CASES: dict[str, tuple[Case, ...]] = {
     "quick": (("range", {}), ("qdtree", {}), ("mto", {})),
-    "full": (("range", {}), ALGORITHM_1, ("qdtree", {}), MTO, PANDO[1], ("mto", {}), ("pando", {})),
+    "full": (("range", {}), ALGORITHM_1, ("qdtree", {}), MTO, PANDO[0], ("mto", {}), ("pando", {})),
 }
 
 

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from bench.data.cache import generated
 from bench.matching import matching
 from bench.memory import InMemory, bound, measured
-from bench.options import PANDO, Case, Options
+from bench.options import MTO, PANDO, Case, Options, by_trees
 from bench.report.quality import check
 from hedgerow.sql.workload import Workload
 
@@ -46,6 +46,8 @@ OTHERS = ("started_minute", "rows_out", "bytes_in", "cpu_ms", "memory_kb", "stag
 CASES: tuple[Case, ...] = (
     ("random", {"recurrence": 1}),  # ignores queries, so none is redrawn
     ("range", {"columns": "started_minute", "recurrence": 1}),
+    *map(by_trees, (MTO, *PANDO)),
+    MTO,
     *PANDO,
     ("qdtree", {"recurrence": 1}),
     ("pando", {"recurrence": 1}),
@@ -138,7 +140,7 @@ def physical(options: Options) -> Iterator[dict[str, Any]]:
         "started_minute",
         clustered_by=("path", "tool", "owner"),
     )
-    yield from run(data, (PANDO[0], PANDO[1], ("qdtree", {})), options)
+    yield from run(data, (MTO, PANDO[0], ("qdtree", {})), options)
 
 
 def run(options: Options) -> Iterator[dict[str, Any]]:

@@ -20,10 +20,12 @@ import numpy as np
 import pyarrow as pa
 
 from bench.matching import matching
-from bench.memory import InMemory, blocks_of, bound, fitted, index_of, problem_of, reads_of
-from bench.options import PANDO, Case, Options
+from bench.memory import InMemory, blocks_of, bound, fitted, indexed, problem_of, reads_of
+from bench.options import MTO, PANDO, Case, Options, by_trees
+from bench.read_by_trees import TreeIndex
 from bench.record import line, progress
 from bench.suites.correlated_like import conditions, rows_of
+from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.index_file import index_bytes
 
 USUAL = {"rows": 1_000_000, "queries": 100, "block_rows": 5_000, "sample": 100}
@@ -36,7 +38,11 @@ VARIED = {
 QUICK = {"rows": 20_000, "queries": 20, "block_rows": 1_000, "sample": 100}
 DAY, LATE = 1440, 0.05  # minutes; the share of a load's rows that belong to the day before
 RANGE: Case = ("range", {"columns": "started_minute", "recurrence": 1})
-CASES: tuple[Case, ...] = (RANGE, PANDO[0], PANDO[1], ("qdtree", {}), ("pando", {}))
+CASES: tuple[Case, ...] = (
+    RANGE,
+    *map(by_trees, (MTO, PANDO[0])),
+    *(MTO, PANDO[0], ("qdtree", {}), ("pando", {})),
+)
 
 
 def run(options: Options) -> Iterator[dict[str, Any]]:
@@ -107,7 +113,7 @@ def _measured(
     fitted_at = time.perf_counter()
     blocks_of(layout, data)
     routed = time.perf_counter() - fitted_at
-    index = index_of(layout, data, loads)
+    index = indexed(layout, data, problem, case, loads)
     reads, unseen = (reads_of(index, workload) for workload in (data.learned, data.unseen))
     rows = index.blocks.rows[index.blocks.rows > 0]
     return line(
@@ -127,6 +133,10 @@ def _measured(
         blocks_read=round(reads[1], 4),
         blocks_read_unseen=round(unseen[1], 4),
         fit_seconds=round(fitted_at - start, 1),
-        details={"route_seconds": round(routed, 1), "index_mb": round(len(index_bytes(index)) / 1e6, 3)},
+        details={"route_seconds": round(routed, 1), **_size(index)},
         seed=options.seed,
     )
+
+
+def _size(index: BlockIndex | TreeIndex) -> dict[str, float]:
+    return {"index_mb": round(len(index_bytes(index)) / 1e6, 3)} if isinstance(index, BlockIndex) else {}
