@@ -36,7 +36,7 @@ from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.pruning.block_stats import Stats, TermStats, collect
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.pruning.words import searched_for_words, words_in_texts
-from hedgerow.core.workload.candidate_cuts import Kind
+from hedgerow.core.workload.candidate_cuts import USUAL, Kind
 from hedgerow.core.workload.conditions_to_note import conditions_to_note
 from hedgerow.learners.pando.pando import Pando
 from hedgerow.learners.woodblock.woodblock import Point, Woodblock
@@ -128,7 +128,7 @@ def measured(data: InMemory, case: Case, form: str, seed: int) -> dict[str, Any]
     if learner == AS_IT_CAME:
         index = as_it_came(data)
     else:
-        options = params.get("recurrence", "auto"), params.get("cuts", "atoms"), seed, params.get("effort", "normal")
+        options = params.get("recurrence", "auto"), params.get("cuts", USUAL), seed, params.get("effort", "normal")
         problem = problem_of(data, *options)
         start = time.perf_counter()
         layout, curve = fitted(data, problem, case)
@@ -167,7 +167,7 @@ def measured(data: InMemory, case: Case, form: str, seed: int) -> dict[str, Any]
 def problem_of(
     data: InMemory,
     recurrence: Recurrence = "auto",
-    cuts: Kind = "atoms",
+    cuts: Kind = USUAL,
     seed: int = 0,
     effort: Effort = "normal",
     each: int | None = None,

@@ -57,7 +57,7 @@ def table_of(params: Mapping[str, Any]) -> str:
 def method(learner: str, params: Mapping[str, Any]) -> str:
     """Return the readable name of a learner with its parameters.
 
-    >>> method("qdtree", {"criterion": "skip", "cells": 1, "recurrence": 1, "shape": "taxi"})
+    >>> method("qdtree", {"criterion": "skip", "cells": 1, "recurrence": 1, "cuts": "atoms", "shape": "taxi"})
     'greedy qd-tree, as published'
     >>> method("qdtree", {}), method("qdtree", {"recurrence": 1}), method("range", {"recurrence": 1})
     ('qd-tree', 'qd-tree, of these queries only', 'sorted')

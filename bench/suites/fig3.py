@@ -27,6 +27,7 @@ from bench.record import line, progress
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.score_layout import score_layout
+from hedgerow.core.workload.candidate_cuts import USUAL
 from hedgerow.pipeline.learner_names import make_learner
 from hedgerow.sql.workload import Workload
 
@@ -34,7 +35,7 @@ ROWS, BLOCK_ROWS = {"quick": 20_000, "full": 200_000}, 0.005
 QUERIES = ("SELECT * FROM machines WHERE cpu < 10 OR cpu > 90", "SELECT * FROM machines WHERE disk < 0.01")
 # `cuts` is for the problem, all else for the learner.
 CASES: tuple[Case, ...] = (
-    ("qdtree", {"criterion": "skip", "cells": 1}),  # Algorithm 1
+    ("qdtree", {"criterion": "skip", "cells": 1, "cuts": "atoms"}),  # Algorithm 1
     ("qdtree", {"criterion": "skip", "cells": 1, "cuts": "atoms+subtrees"}),
     ("qdtree", {}),
     ("woodblock", {"budget_seconds": 30, "target": 0.1095}),
@@ -49,7 +50,7 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
     for learner, params in options.cases(CASES):
         progress(f"fig3: {learner} {dict(params)}")
         own = {name: value for name, value in params.items() if name != "cuts"}
-        kind = params.get("cuts", "atoms")
+        kind = params.get("cuts", USUAL)
         start = time.perf_counter()
         problem = Problem.build(sample, predicates, round(BLOCK_ROWS * rows), cuts=kind, seed=options.seed)
         layout = make_learner(learner, **own).fit(problem)

@@ -15,7 +15,7 @@ from bench.data.errorlog_data import EXTERNAL, INTERNAL, QUERIED_COLUMNS, Shape,
 from bench.data.errorlog_queries import conditions, queries
 from bench.matching import matching
 from bench.memory import measured
-from bench.options import Options, learn_arguments
+from bench.options import ALGORITHM_1, Options, learn_arguments
 from bench.suites import errorlog
 from tests.support.digest import digest
 
@@ -86,7 +86,7 @@ def test_in_memory_as_on_spark(spark: SparkSession, tmp_path: Path, monkeypatch:
     monkeypatch.setitem(errorlog.QUERIES, "quick", 40)
     data = errorlog.load(INTERNAL, Options("quick"))
     source = str(errorlog_data.table(INTERNAL, 8_000))
-    params = {"criterion": "skip", "cells": 1, "recurrence": 1}
+    params = ALGORITHM_1[1]
     found = measured(data, ("qdtree", params), "quick", 0)
     arguments = learn_arguments(("qdtree", params), block_rows=400, lookup_share=0.0)
     learned = hedgerow.learn(spark, source, data.learned, **arguments, table="errors")

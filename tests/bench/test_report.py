@@ -14,7 +14,7 @@ from bench.report.page import page
 from bench.report.plots import Bar, bars
 from bench.report.write import html, markdown, shown
 
-ALGORITHM_1 = {"form": "quick", "criterion": "skip", "cells": 1}
+ALGORITHM_1 = {"form": "quick", "criterion": "skip", "cells": 1, "cuts": "atoms"}
 
 
 def line(suite: str, read: float, seed: int = 0, **more: object) -> dict[str, object]:
@@ -89,7 +89,7 @@ def test_gains_come_first_the_largest_at_the_top() -> None:
 
     lines = [
         *(read("tpcds", name, unseen) for name, unseen in (("range", 0.9), ("mto", 0.3), ("pando", 0.2))),
-        read("tpcds", "qdtree", 0.8, criterion="skip", cells=1, recurrence=1),
+        read("tpcds", "qdtree", 0.8, criterion="skip", cells=1, recurrence=1, cuts="atoms"),
         *(read("tpch", name, unseen) for name, unseen in (("range", 0.6), ("qdtree", 0.1))),
         read("tpcds", "qdtree", 0.01, recurrence=1),
         *(read("zcurves", "zorder", share, shape=shape) for shape, share in (("taxi", 0.2), ("flights", 0.3))),

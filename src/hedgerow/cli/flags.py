@@ -69,7 +69,9 @@ class LearnFlags:
     seed: Annotated[int, typer.Option(help="The same seed gives the same layout.")] = 0
     table: TableOption = None
     given: Annotated[Texts, typer.Option(metavar="DIRECTORY", help="Learn for what this table serves badly.")] = None
-    cuts: Annotated[str, typer.Option(help="What may divide rows: atoms, or atoms+subtrees.")] = "atoms"
+    cuts: Annotated[str, typer.Option(help="What may divide rows: atoms, atoms+begins, or these with +subtrees.")] = (
+        "atoms+begins"
+    )
     advanced_cuts: Annotated[
         int | None, typer.Option(min=0, help="How many cuts may be LIKE, or compare columns; else any number.")
     ] = None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from hedgerow.core.effort import Amounts, Effort, amounts_of
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.learning.synthetic_queries import Recurrence
-from hedgerow.core.workload.candidate_cuts import Kind
+from hedgerow.core.workload.candidate_cuts import USUAL, Kind
 from hedgerow.pipeline.inputs import at_least_one
 from hedgerow.spark.storage.source import Source
 
@@ -29,7 +29,8 @@ class LearnOptions:
         sample_rows: the rows to learn from. By default 100 for each block, but at least 10,000 and at most a million;
             with `exact=False` three times as many.
         seed: the same seed gives the same layout.
-        cuts: the conditions that may divide rows: atoms of the queries, or sub-trees of them too ("atoms+subtrees").
+        cuts: the conditions that may divide rows: atoms of the queries ("atoms"), by default also places where values
+            of rare ones begin ("atoms+begins"). "+subtrees" adds sub-trees of the queries' conditions.
         advanced_cuts: how many of them may be more than a comparison of one column with values, such as LIKE or a
             comparison of two columns. Each is a statistic of every file. By default there is no limit.
         recurrence: the probability, 0 to 1, that the next query repeats literals of an earlier one. With 1, only the
@@ -51,7 +52,7 @@ class LearnOptions:
     block_bytes: str | None = None
     sample_rows: int | None = None
     seed: int = 0
-    cuts: Kind = "atoms"
+    cuts: Kind = USUAL
     advanced_cuts: int | None = None
     recurrence: Recurrence = "auto"
     exact: bool | None = None

@@ -18,7 +18,7 @@ from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.score_layout import score_layout
 from hedgerow.core.predicates.nodes import TRUE, And, Compare, CompareTerms, In, Like, Not, Or, Predicate, col, lit
 from hedgerow.core.predicates.sql_text import predicate_text
-from hedgerow.core.workload.candidate_cuts import cuts_of
+from hedgerow.core.workload.candidate_cuts import USUAL, Kind, cuts_of
 from hedgerow.core.workload.queries import Query, Scan, Workload
 from hedgerow.core.workload.score import Score
 from hedgerow.core.workload.wanted_rows import Aggregates, AnyRows, Top
@@ -155,12 +155,14 @@ def test_cuts_where_values_begin_that_have_too_few_rows() -> None:
     sample = Sample.of_table(pa.table({"z": pa.array(range(100)), "y": pa.array([1, 2] * 50)}))
     asked = {predicate_text(c) for c in cuts_of(queries)}
 
-    def found(block_rows: int) -> set[str]:
-        return {predicate_text(c) for c in Problem.build(sample, queries, block_rows).cuts}
+    def found(block_rows: int, kind: Kind = USUAL) -> set[str]:
+        return {predicate_text(c) for c in Problem.build(sample, queries, block_rows, cuts=kind).cuts}
 
     assert found(1) == asked
     assert found(2) == asked | {"z >= 7"}
     assert found(60) == asked | {"z >= 7", "z >= 30", "z >= 31"}
+    assert found(60, "atoms") == asked  # as in the papers
+    assert found(60, "atoms+begins+subtrees") - found(60, "atoms+subtrees") == found(60) - asked
 
 
 def test_the_cuts_most_asked_for_stay() -> None:

@@ -193,3 +193,5 @@ def test_rows_are_divided_where_values_of_a_column_of_many_begin(about: Callable
     problem = Problem.build(noted, asked, block_rows=400)
     assert problem.reads(QdTree().fit(problem)) < 0.2
     assert problem.reads(PLAIN.fit(problem)) < 0.2
+    published = Problem.build(noted, asked, block_rows=400, cuts="atoms")
+    assert PLAIN.fit(published) == TreeLayout((), ())

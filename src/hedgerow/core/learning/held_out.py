@@ -26,7 +26,7 @@ from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.synthetic_queries import Recurrence, redrawn
 from hedgerow.core.learning.virtual_blocks import index_of_assignment
 from hedgerow.core.predicates.nodes import Predicate, atoms_of
-from hedgerow.core.workload.candidate_cuts import Kind
+from hedgerow.core.workload.candidate_cuts import USUAL, Kind
 from hedgerow.core.workload.conditions_to_note import conditions_to_note
 from hedgerow.core.workload.queries import shape
 
@@ -40,7 +40,7 @@ def problem_of(
     weights: Sequence[float],
     block_rows: int,
     recurrence: Recurrence = "auto",
-    cuts: Kind = "atoms",
+    cuts: Kind = USUAL,
     seed: int = 0,
     amounts: Amounts = NORMAL,
 ) -> Problem:

@@ -23,7 +23,7 @@ from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT
 from hedgerow.core.pruning.evaluator import possible_outcomes
-from hedgerow.core.workload.candidate_cuts import Kind, begins, cuts_of
+from hedgerow.core.workload.candidate_cuts import USUAL, Kind, begins, cuts_of
 from hedgerow.core.workload.query_clauses import Clauses
 
 
@@ -56,7 +56,7 @@ class Problem:
     observed_share: float = 1.0  # observed queries' share of the total weight; the rest have synthetic literals
     counter: BlockCounter | None = None  # counts the rows of the whole table; None: the sample's rows are counted
     trial: Callable[[], Trial | None] | None = None  # for learners that choose an option by held-out queries
-    kind: Kind = "atoms"  # the kind of the cuts
+    kind: Kind = USUAL  # the kind of the cuts
     amounts: Amounts = NORMAL
 
     @staticmethod
@@ -65,20 +65,22 @@ class Problem:
         predicates: tuple[Predicate, ...],
         block_rows: int,
         weights: tuple[float, ...] | None = None,
-        cuts: Kind = "atoms",
+        cuts: Kind = USUAL,
         seed: int = 0,
         amounts: Amounts = NORMAL,
         known: Mapping[Predicate, Bools] = MappingProxyType({}),
     ) -> Problem:
-        """Collect the cuts of the predicates; for a cut with too few rows for a block, add cuts where its values begin.
+        """Collect the cuts of the predicates.
 
+        If the kind says "begins", a cut with too few rows for a block gets others beside it, where its values begin.
         Cuts that cannot be evaluated on the sample are left out. `known`: the truth of cuts that were evaluated before.
         """
         if block_rows < 1:
             raise LayoutError(f"a block needs at least one row, not block_rows={block_rows}")
         weights = weights or (1.0,) * len(predicates)
         from_queries = _outcomes(cuts_of(predicates, weights, cuts, amounts), sample, known)
-        rare = (cut for cut, true in from_queries.items() if true.sum() < block_rows * sample.fraction)
+        least = block_rows * sample.fraction if "begins" in cuts else 0
+        rare = (cut for cut, true in from_queries.items() if true.sum() < least)
         where_values_begin = (begin for cut in rare for begin in begins(cut, sample.rows.distinct))
         added = _outcomes(islice(where_values_begin, amounts.cuts), sample, known)
         truth = dict(sorted((from_queries | added).items(), key=lambda pair: predicate_text(pair[0])))

@@ -1,4 +1,4 @@
-"""Collect candidate cuts: the atoms of a workload's predicates and, on demand, their subtrees."""
+"""Collect candidate cuts: the atoms of a workload's predicates and, on demand, where values begin, and subtrees."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.predicates.types import STRING
 from hedgerow.core.pruning.block_stats import MAX_DISTINCT
 
-Kind = Choice["atoms", "atoms+subtrees"]
+Kind = Choice["atoms", "atoms+begins", "atoms+subtrees", "atoms+begins+subtrees"]
+USUAL: Kind = "atoms+begins"  # "atoms" are the cuts of the qd-tree paper, 3.4
 _MAX_LISTED = 8  # an IN list of more values gives no cuts where its values begin
 
 
 def cuts_of(
     predicates: Iterable[Predicate],
     weights: Iterable[float] | None = None,
-    kind: Kind = "atoms",
+    kind: Kind = USUAL,
     amounts: Amounts = NORMAL,
 ) -> tuple[Predicate, ...]:
     """Return distinct cuts in the order of their texts; where they are too many, those of the heaviest queries.
@@ -49,7 +50,7 @@ def cuts_of(
     listed = list(predicates)
     for p, weight in zip(listed, weights or [1.0] * len(listed), strict=True):
         normal = normalise(p)
-        for cut in set(atoms_of(normal) if kind == "atoms" else walk(normal)):
+        for cut in set(walk(normal) if "subtrees" in kind else atoms_of(normal)):
             if not isinstance(cut, Const):
                 weight_of[cut] = weight_of.get(cut, 0.0) + weight
     heaviest = sorted(weight_of, key=lambda cut: (-weight_of[cut], predicate_text(cut)))
