@@ -63,7 +63,8 @@ def method(learner: str, params: Mapping[str, Any]) -> str:
     ('qd-tree', 'qd-tree, of these queries only', 'sorted')
     >>> method("qdtree", {"overlap": True}), method("", {"verb": "learn"})
     ('qd-tree: overlap=True', 'verb=learn')
-    >>> published = {"k": 2, "cells": "tuned", "criterion": "skip", "cost": "trees", "recurrence": 1}
+    >>> trees = {"k": 2, "cells": "tuned", "criterion": "skip", "cost": "trees"}
+    >>> published = {**trees, "recurrence": 1, "cuts": "atoms"}
     >>> method("pando", published), method("pando", {**published, "index": "trees"})
     ('Pando, 2 trees, published layout, our index', 'Pando, 2 trees, as published')
     """
