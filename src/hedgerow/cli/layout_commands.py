@@ -19,7 +19,7 @@ from hedgerow.cli.flags import (
     WriteFlags,
     learner_params,
 )
-from hedgerow.cli.output import Output, paired_share, seconds_shown, share, summary
+from hedgerow.cli.output import Output, copies_share, paired_share, seconds_shown, share, summary
 from hedgerow.cli.show_advice import show_advice, show_each
 from hedgerow.core.errors import HedgerowError, counted
 
@@ -49,8 +49,9 @@ def learn(
         raise HedgerowError(f"the layout cannot be written to {out}: that is a directory")
     options, keys = flags.options(), flags.keys()
     is_several = learner == "mto" or bool(keys or flags.steps)
-    if is_several and (flags.table or flags.given):
-        raise HedgerowError("--table and --given are for one table, but --learner mto, --key and --steps for several")
+    if is_several and (flags.table or flags.given or flags.trees):
+        one = "--table, --given and --trees are for one table"
+        raise HedgerowError(f"{one}, but --learner mto, --key and --steps for several")
     output = Output(as_json)
     with spark_of(ctx) as spark:
         queries = hedgerow.logged(spark, source, flags.table) if queries is None else queries
@@ -60,7 +61,15 @@ def learn(
             )
         else:
             learned = hedgerow.learn(
-                spark, source, queries, learner, options, table=flags.table, given=flags.given or (), **params
+                spark,
+                source,
+                queries,
+                learner,
+                options,
+                table=flags.table,
+                given=flags.given or (),
+                trees=flags.trees,
+                **params,
             )
     if is_several:
         layouts.save(out)
@@ -86,6 +95,7 @@ def _answer_learned(learned: Learned, out: Path, output: Output) -> None:
             "learned from": f"{count:,} queries, {origin['sample_rows']:,} rows",
             "reasons": "\n".join(origin.get("reasons", ())) or None,
             "rows read": paired_share(origin.get("given")),
+            "copies": copies_share(len(learned.copies), origin.get("together")),
             "seconds": None if learned.estimate is None else str(learned.estimate),
             "slower": "\n".join(map(str, learned.slower)) or None,
         },

@@ -131,6 +131,14 @@ def paired_share(given: Mapping[str, Any] | None) -> str | None:
     return f"{share(given['alone']).strip()} of what is given, {share(given['together']).strip()} with this beside it"
 
 
+def copies_share(copies: int, shares: Mapping[str, Any] | None) -> str | None:
+    """Return the shares of rows that queries read of several copies of a table, and of one."""
+    if shares is None:
+        return None
+    together, alone = share(shares["together"]).strip(), share(shares["alone"]).strip()
+    return f"{copies:,}: queries read {together} of the rows, and {alone} with one copy"
+
+
 def all_or(some: int, rows: int) -> str:
     return "all" if some == rows else f"{some:,}"
 

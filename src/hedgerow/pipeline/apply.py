@@ -47,6 +47,7 @@ def apply(
     """Rewrite the table, one file per block, with an index over them: into a new directory, or a Delta table in place.
 
     Args:
+        layout: with replicas, as `learn(trees=2)` makes it, these are written beside the table as `tree-2` and so on.
         to: the directory; without it the source has to be a Delta table. With `replica`, the table that gets one.
         options: the order of rows and the size of the index, among others; see `WriteOptions`.
         where: in place, rewrite only some files: a condition on the partition columns, or the files' names.
@@ -56,6 +57,8 @@ def apply(
     if isinstance(layout, LearnedTables):
         raise LayoutError("these are the layouts of several tables: write them with apply_tables")
     learned = layout if isinstance(layout, Learned) else Learned(layout, "")
+    if learned.replicas and replica is not None:
+        raise LayoutError("these layouts make a table and its replicas: name a new place with to=, and no replica=")
     copied = _table_to_copy(spark, to) if replica is not None else None
     opened = open_source(spark, source, learned.table or None)
     plan = _plan(spark, opened, learned, options, where)
@@ -64,12 +67,16 @@ def apply(
             raise HedgerowError(f"only a Delta table is rewritten in place: name a place for {opened.origin} with to=")
         if isinstance(learned.layout, OverlapLayout):
             raise LacksCapability("overlap", opened.origin)
+        if learned.replicas:
+            raise LacksCapability("replicas", opened.origin)
         rewrite(spark, source, plan, options.retries)
         return ManagedTable.open(spark, source)
     place = to if copied is None or replica is None else replica_path(copied.path, replica)
     if where is not None:
         raise LacksCapability("rewrite of a part", place)
     create(opened, plan, place, overwrite, None if copied is None else copied.state)
+    for number, other in enumerate(learned.replicas, 2):
+        apply(spark, place, other, place, options, replica=f"tree-{number}")
     return ManagedTable.open(spark, place if copied is None else copied.path)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hedgerow.core.errors import LayoutError, advise, warn
 from hedgerow.core.learning.seconds import Speed
 from hedgerow.core.workload.queries import Query, Workload
+from hedgerow.core.workload.score import Score
 from hedgerow.pipeline.block_sizes import in_best_blocks
 from hedgerow.pipeline.estimate_seconds import SMALL_TABLE_BYTES, is_small, sampled_score, speed_of
 from hedgerow.pipeline.inputs import check_columns, opened_with_queries
@@ -41,6 +42,7 @@ def learn(
     *,
     table: str | None = None,
     given: Sequence[str | ManagedTable] = (),
+    trees: int | None = None,
     **params: Any,
 ) -> Learned:
     """Sample the table, evaluate the workload's predicates on the sample, and let the learner make a layout.
@@ -53,10 +55,13 @@ def learn(
         table: the source's name in the workload; by default the last part of its path or name.
         given: existing tables with the same rows, which become replicas of the new one. Each query reads the table
             that serves it best, so the layout is learned for the queries that the given tables serve badly.
+        trees: the number of layouts, each for a full copy of the table; by default `options.storage`. `apply` writes
+            the first, and the others as its replicas.
         params: the learner's own parameters.
     """
     _check_one_table(learner)
-    named = NamedLearner(learner, params)
+    options = options if trees is None else replace(options, storage=trees)
+    named = NamedLearner(learner, params, trees=options.storage)
     # An unknown name or parameter is refused before any work.
     columns = named.make().columns if learner != AUTO else ()
     given_tables = [open_table(spark, t) if isinstance(t, str) else t for t in given]
@@ -82,6 +87,8 @@ def learn_layout(
     _check_one_table(learner.name)
     if learner.name == AUTO and given:
         raise LayoutError("given= needs a learner by name, not auto")
+    if learner.trees > 1 and given:
+        raise LayoutError("several trees are learned together, so trees= and given= exclude each other")
     spark = source.frame.sparkSession
     table_problem = pose(source, queries, learner, options, finer=not is_small(source))
     if speed is None:
@@ -111,10 +118,13 @@ def with_sampled_outlook(table_problem: TableProblem, learned: Learned, speed: S
     with step(source.frame.sparkSession, "estimating what queries gain"):
         unseen, sample = table_problem.unseen(table_problem.problem.sample.noting(table_problem.noted))
         block_rows = table_problem.problem.block_rows
-        order, summed = learned.sort_by, learned.summed
-        then = sampled_score(source, unseen, learned.layout, order, sample, block_rows, summed)
-        if then is None:
-            return learned
+        scores = []
+        for copy in learned.copies:
+            score = sampled_score(source, unseen, copy.layout, copy.sort_by, sample, block_rows, copy.summed)
+            if score is None:
+                return learned
+            scores.append(score)
+        then = Score.of_copies(scores, [query.weight for query in unseen])
         return with_outlook(table_problem, learned, Scores(reads_now(source, unseen), then), speed)
 
 

@@ -43,6 +43,9 @@ class LearnOptions:
             two to three times as long.
         lookup_share: as in `WriteOptions`. Look-ups of ids that a filter will serve hardly count, because cuts for them
             would divide the rows to the harm of other queries. 0: they count like all queries.
+        storage: how many full copies of the table may be stored, each in a layout of its own. With 2, the second layout
+            is learned for the queries that the first serves badly, and then both again in turns. `advise` and the
+            autopilot then compare one copy with so many.
         allow_slower: no kind of query may become slower than it is by more than this share of its time. `advise`, the
             learner "auto" and the autopilot take no layout that breaks this; `learn` warns of it. Where seconds are not
             measured, the rows that a query reads count.
@@ -58,9 +61,11 @@ class LearnOptions:
     exact: bool | None = None
     effort: Effort = "normal"
     lookup_share: float = 0.01
+    storage: int = 1
     allow_slower: float = 0.1
 
     def __post_init__(self) -> None:
+        at_least_one("storage", self.storage)
         if not self.allow_slower >= 0:
             raise LayoutError(f"allow_slower has to be a share of at least 0, not {self.allow_slower!r}")
         if self.advanced_cuts is not None and not self.advanced_cuts >= 0:

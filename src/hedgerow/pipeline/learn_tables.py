@@ -59,6 +59,8 @@ def learn_tables(
         raise LayoutError(f"steps has to be a number of at least 0, not {steps!r}")
     if params.get("overlap") and steps:
         raise LayoutError("rows in several blocks cannot be chosen by joined tables: learn without overlap")
+    if options.storage > 1:
+        raise LayoutError("layouts for several copies are learned for one table at a time: call learn")
     named_learner = NamedLearner(learner, params)
     with step(spark, "looking at the tables"):
         tables = opened_tables(spark, sources)

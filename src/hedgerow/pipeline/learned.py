@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from hedgerow.core.errors import FormatError, HedgerowError
+from hedgerow.core.errors import FormatError, HedgerowError, counted
 from hedgerow.core.html import html_table
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.layout_json import LAYOUT_CLASSES, checked
@@ -24,7 +24,11 @@ LEARNED_FORMAT = 1
 
 @dataclass(frozen=True)
 class Learned:
-    """A layout with the queries and parameters that it was learned from."""
+    """A layout with the queries and parameters that it was learned from.
+
+    `replicas`: layouts for full copies of the table, to be written beside it; a query reads the copy that serves it
+    best.
+    """
 
     layout: Layout
     table: str
@@ -35,6 +39,7 @@ class Learned:
     sort_by: str | None = None  # the column that rows of a block should be sorted by, as SQL writes it
     joined: tuple[Joined, ...] = ()  # the rows of other tables that the layout and its queries need
     summed: tuple[Column, ...] = ()  # the columns whose sums the index should hold
+    replicas: tuple[Learned, ...] = ()
     fit_seconds: float | None = None  # the learner's own time, without Spark's passes; not saved
     estimate: Estimate | None = None  # of the queries' seconds, as measured here; not saved
     usual: Estimate | None = None  # the same at the usual speed of such a place, which decides; not saved
@@ -43,6 +48,11 @@ class Learned:
     @property
     def blocks(self) -> int:
         return self.layout.blocks
+
+    @property
+    def copies(self) -> tuple[Learned, ...]:
+        """This layout and those of the replicas."""
+        return (self, *self.replicas)
 
     @property
     def slower(self) -> tuple[QueryKind, ...]:
@@ -57,7 +67,8 @@ class Learned:
 
     def __str__(self) -> str:
         origin = f" by {self.provenance['learner']}" if "learner" in self.provenance else ""
-        return f"a {self.layout.kind} layout of {self.table}{origin}: {self.blocks:,} blocks"
+        beside = f", and {counted(len(self.replicas), 'replica')}" if self.replicas else ""
+        return f"a {self.layout.kind} layout of {self.table}{origin}: {self.blocks:,} blocks{beside}"
 
     def _repr_html_(self) -> str:
         shown = ("learner", "source", "block_rows", "sample_rows", "seed")
@@ -78,10 +89,8 @@ class Learned:
             if written_by != LEARNED_FORMAT:
                 raise FormatError(f"this layout was written by another Hedgerow (format {written_by})")
             learned: Learned = decode(saved, (Learned, Joined, Reference, *LAYOUT_CLASSES))
-            checked(learned.layout)
-            is_whole = all(isinstance(p, Predicate) for p in (*learned.predicates, *learned.noted))
-            if not (is_whole and isinstance(learned.table, str) and isinstance(learned.sort_by, str | None)):
-                raise TypeError("a member of another type")
+            for copy in learned.copies:
+                _check(copy)
             return learned
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise FormatError("this is no layout that `learn` made, or a damaged one") from error
@@ -92,6 +101,14 @@ class Learned:
     @staticmethod
     def load(path: str | Path) -> Learned:
         return Learned.from_json(read_text(path))
+
+
+def _check(learned: Learned) -> None:
+    """Raise TypeError if a member has another type, or FormatError if the layout is damaged."""
+    checked(learned.layout)
+    is_whole = all(isinstance(p, Predicate) for p in (*learned.predicates, *learned.noted))
+    if not (is_whole and isinstance(learned.table, str) and isinstance(learned.sort_by, str | None)):
+        raise TypeError("a member of another type")
 
 
 def read_text(path: str | Path) -> str:

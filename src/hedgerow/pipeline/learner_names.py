@@ -41,11 +41,14 @@ OF_SEVERAL_TABLES = ("mto", "pando")  # these use joined rows if they learn from
 
 @dataclass(frozen=True)
 class NamedLearner:
-    """A learner's name, with parameters; `title`: its name for people."""
+    """A learner's name, with parameters.
+
+    `title`: its name for people. `trees`: the number of layouts that it makes, each for a full copy of the table."""
 
     name: str
     params: Mapping[str, Any] = field(default_factory=dict)
     title: str = ""
+    trees: int = 1
 
     def make(self, **more: Any) -> Learner:
         """Return the learner; LayoutError if there is none with this name and these parameters."""

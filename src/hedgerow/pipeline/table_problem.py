@@ -14,11 +14,13 @@ import numpy as np
 from hedgerow.core.errors import HedgerowError, warn
 from hedgerow.core.index.session_safe import is_session_safe
 from hedgerow.core.index.sums import summable
+from hedgerow.core.layouts.base import Layout
 from hedgerow.core.learning.block_counter import RowCounter
 from hedgerow.core.learning.complement import fit_complement
 from hedgerow.core.learning.held_out import problem_of
 from hedgerow.core.learning.look_ups import without_served
-from hedgerow.core.learning.problem import GivesReasons, Problem
+from hedgerow.core.learning.problem import GivesReasons, Learner, Problem
+from hedgerow.core.learning.replicas import fit_replicas
 from hedgerow.core.learning.row_order import best_order
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.synthetic_queries import searched_columns, with_unseen_literals
@@ -136,20 +138,34 @@ class TableProblem:
         return replace(self, problem=self.problem.with_block_rows(block_rows))
 
     def learned(self, learner: NamedLearner, given: Sequence[ManagedTable] = ()) -> Learned:
-        """Return the layout that a learner makes, with the facts of its making.
+        """Return the layouts that a learner makes, with the facts of their making.
 
         `given`: tables with the same rows, beside which the layout is to serve."""
-        model, problem, options = learner.make(), self.problem, self.options
-        predicates = tuple(q.predicate(self.source.name) for q in self.queries)
+        model, problem, facts = learner.make(), self.problem, dict[str, Any]()
         begun, counting = perf_counter(), self._seconds_of_spark()
-        paired = fit_complement(model, problem, _best_reads(given, problem.predicates)) if given else None
-        layout = model.fit(problem) if paired is None else paired.layout
-        order = best_order(layout, problem)
+        if learner.trees > 1:
+            made = fit_replicas(model, problem, learner.trees)
+            layouts, facts["together"] = made.layouts, {"alone": made.alone, "together": made.together}
+        elif given:
+            paired = fit_complement(model, problem, _best_reads(given, problem.predicates))
+            layouts, tables = (paired.layout,), [table.path for table in given]
+            facts["given"] = {"tables": tables, "alone": paired.before, "together": paired.after}
+        else:
+            layouts = (model.fit(problem),)
+        orders = [best_order(layout, problem) for layout in layouts]
         seconds = self.seconds + perf_counter() - begun - (self._seconds_of_spark() - counting)
+        first, *others = (self._learned(learner, model, *made) for made in zip(layouts, orders, strict=True))
+        facts = {**first.provenance, **facts}
+        return replace(first, provenance=facts, replicas=tuple(others), fit_seconds=round(seconds, 2))
+
+    def _learned(self, named: NamedLearner, model: Learner, layout: Layout, order: str | None) -> Learned:
+        """Return a layout that a learner made, with the facts of its making; `order`: the column to sort by."""
+        problem, options = self.problem, self.options
+        predicates = tuple(q.predicate(self.source.name) for q in self.queries)
         provenance: dict[str, Any] = {
             "source": self.source.origin,
-            "learner": learner.name,
-            "parameters": {name: list(v) if isinstance(v, tuple) else v for name, v in learner.params.items()},
+            "learner": named.name,
+            "parameters": {name: list(v) if isinstance(v, tuple) else v for name, v in named.params.items()},
             "cuts": options.cuts,
             "advanced_cuts": options.advanced_cuts,
             "recurrence": options.recurrence,
@@ -162,9 +178,6 @@ class TableProblem:
         }
         if isinstance(model, GivesReasons):
             provenance["reasons"] = model.reasons(problem, layout)
-        if paired is not None:
-            tables = [t.path for t in given]
-            provenance["given"] = {"tables": tables, "alone": paired.before, "together": paired.after}
         return Learned(
             layout,
             self.source.name,
@@ -175,7 +188,6 @@ class TableProblem:
             order,
             self.joins.joined,
             summable(summed_columns(self.queries, self.source.name), self.source.schema),
-            round(seconds, 2),
         )
 
     @cached_property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -88,6 +88,24 @@ class Score:
     def of_everything(queries: Sequence[Query], blocks: int) -> Score:
         """Return the score of queries that read the whole table."""
         return Score.mean([QueryScore(q.id, 1.0, 1.0, 1.0, None) for q in queries], [q.weight for q in queries], blocks)
+
+    @staticmethod
+    def of_copies(copies: Sequence[Score], weights: Sequence[float]) -> Score:
+        """Return the score of queries that each read the copy of the table with the fewest bytes to read.
+
+        `copies`: scores of the same queries. The first copy is the table itself: only it serves queries that more than
+        WHERE decides."""
+        table = copies[0]
+
+        def in_table(q: QueryScore, copy: Score) -> QueryScore:
+            return replace(q, blocks_read=q.blocks_read * copy.blocks / max(1, table.blocks))
+
+        best = []
+        for scores in zip(*(copy.queries for copy in copies), strict=True):
+            can_choose = scores[0].means in ("where", "look-up")
+            choices = [in_table(q, copy) for q, copy in zip(scores, copies, strict=True)][: None if can_choose else 1]
+            best.append(min(choices, key=lambda q: q.bytes_read))
+        return Score.mean(best, weights, table.blocks)
 
     @staticmethod
     def mean(queries: Sequence[QueryScore], weights: Sequence[float], blocks: int) -> Score:
