@@ -29,7 +29,7 @@ def test_learn(name: str) -> None:
     assert LearnFlags(**given).options() == LearnOptions(**{**asdict(LearnOptions()), name: OTHERS[name]})
 
 
-@pytest.mark.parametrize("name", ["block_rows", "block_bytes", "allow_slower"])
+@pytest.mark.parametrize("name", ["block_rows", "block_bytes", "storage", "allow_slower"])
 def test_advise(name: str) -> None:
-    given = {name: OTHERS[name]}
+    given = {name: {**OTHERS, "storage": 2}[name]}
     assert AdviseFlags(**given).options() == LearnOptions(**{**asdict(LearnOptions()), **given})

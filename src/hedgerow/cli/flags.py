@@ -29,6 +29,8 @@ BlockBytesOption = Annotated[
     str | None, typer.Option(help="About the size of a block; else 64MB, or less where that is faster.")
 ]
 
+StorageOption = Annotated[int, typer.Option(min=1, help="How many full copies of the table may be stored.")]
+
 AllowSlowerOption = Annotated[
     float, typer.Option(metavar="SHARE", help="How much slower than now a kind of query may become.")
 ]
@@ -69,6 +71,9 @@ class LearnFlags:
     seed: Annotated[int, typer.Option(help="The same seed gives the same layout.")] = 0
     table: TableOption = None
     given: Annotated[Texts, typer.Option(metavar="DIRECTORY", help="Learn for what this table serves badly.")] = None
+    trees: Annotated[
+        int | None, typer.Option(min=1, help="Learn so many layouts, each for a full copy of the table.")
+    ] = None
     cuts: Annotated[str, typer.Option(help="What may divide rows: atoms, atoms+begins, or these with +subtrees.")] = (
         "atoms+begins"
     )
@@ -136,6 +141,7 @@ class AdviseFlags:
     budget: Annotated[float, typer.Option(help="Seconds for learning.")] = 120.0
     block_rows: BlockRowsOption = None
     block_bytes: BlockBytesOption = None
+    storage: StorageOption = 1
     allow_slower: AllowSlowerOption = 0.1
 
     def designs(self) -> list[list[str]]:
@@ -144,7 +150,12 @@ class AdviseFlags:
     def options(self) -> LearnOptions:
         from hedgerow.pipeline.learn_options import LearnOptions
 
-        return LearnOptions(block_rows=self.block_rows, block_bytes=self.block_bytes, allow_slower=self.allow_slower)
+        return LearnOptions(
+            block_rows=self.block_rows,
+            block_bytes=self.block_bytes,
+            storage=self.storage,
+            allow_slower=self.allow_slower,
+        )
 
 
 @dataclass(frozen=True)
@@ -187,6 +198,7 @@ class AutoFlags:
 
     learner: Annotated[str, typer.Option(help="Such as qdtree, zorder_learned.")] = "qdtree"
     block_bytes: Annotated[str | None, typer.Option(help="About the size of a block, such as 64MB.")] = None
+    storage: StorageOption = 1
     horizon: Annotated[
         float | None, typer.Option(help="Days that the workload will last; else about as long as until now.")
     ] = None

@@ -104,6 +104,8 @@ def _basis(table_problem: TableProblem, fitting: int, cost_basis: str | None) ->
     queries = table_problem.queries
     if len(queries) < fitting:
         yield f"queries: {len(queries):,} of {fitting:,}, drawn by weight"
+    if table_problem.options.storage > 1 and table_problem.source.version is not None:
+        yield "copies: one, for a Delta table cannot have replicas"
     if cost_basis is not None:
         yield "seconds: some of the queries, timed on some files"
         yield f"the rewrite: {cost_basis}"
@@ -165,5 +167,5 @@ def _rewrite_seconds(
     if cost is None:
         cost, spread = assumed_cost(speed.byte), ASSUMED_SPREAD
         basis = f"assumed to take as long as {ASSUMED_SCANS / spread:.0f} to {ASSUMED_SCANS * spread:.0f} scans"
-    seconds = cost.seconds(opened.size, count_items(proposal.learned))
+    seconds = sum(cost.seconds(opened.size, count_items(copy)) for copy in proposal.learned.copies)
     return (seconds / spread, seconds * spread), basis

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
 from hedgerow.core.errors import HedgerowError, LayoutError
-from hedgerow.core.learning.seconds import Estimate, Speed
+from hedgerow.core.learning.seconds import WORTH_IT, Estimate, Speed
 from hedgerow.core.workload.score import Score
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.learner_names import NamedLearner
@@ -114,22 +114,38 @@ def proposals(
 ) -> list[Proposal]:
     """Return the proposals of the learners for a problem in memory; LayoutError if none has a layout.
 
-    The best comes first; those that make a kind of query slower than is allowed come after all others.
+    The best comes first; those that make a kind of query slower than is allowed come after all others. If several
+    copies may be stored, the best learner also proposes layouts for so many.
 
     Args:
         now: the score of `drawn_unseen` in the table as it is.
         budget: after so many seconds no more learners are tried.
     """
+    begun, learners = perf_counter(), list(learners)
     tried = list(_proposals(table_problem, learners, now, speed, budget))
     if all(proposal.learned is None for proposal in tried):
         raise LayoutError(tried[0].why_not or "")
-    return sorted(tried, key=lambda proposal: (proposal.why_not is not None, proposal.cost))
+    ranked = sorted(tried, key=_rank)
+    copies = table_problem.options.storage
+    if copies > 1 and table_problem.source.version is None and perf_counter() - begun < budget:
+        by_title = {learner.title: learner for learner in learners}
+        best = ranked[0]
+        several = replace(by_title[best.name], title=f"{best.name}, {copies} copies", trees=copies)
+        proposal = _proposal(table_problem, several.limited_to(max(1.0, _SEARCH * budget / copies)), now, speed)
+        if best.why_not is None and proposal.why_not is None and proposal.cost > WORTH_IT * best.cost:
+            proposal = replace(proposal, why_not="more copies save too little")
+        ranked = sorted([*ranked, proposal], key=_rank)
+    return ranked
+
+
+def _rank(proposal: Proposal) -> tuple[bool, float]:
+    return proposal.why_not is not None, proposal.cost
 
 
 def _proposals(
     table_problem: TableProblem, learners: Iterable[NamedLearner], now: Score, speed: Speed | None, budget: float
 ) -> Iterator[Proposal]:
-    begun, source = perf_counter(), table_problem.source
+    begun = perf_counter()
     least = float("inf")
     for i, learner in enumerate(learners):
         left = budget - (perf_counter() - begun)
@@ -139,18 +155,23 @@ def _proposals(
         if least <= _NEAR_THE_BOUND:
             yield Proposal(learner.title, why_not="not tried, because hardly more is read than queries need")
             continue
-        try:
-            with step(source.frame.sparkSession, f"learning ({learner.title})"):
-                learned = table_problem.learned(learner.limited_to(max(1.0, min(left, _SEARCH * budget))))
-                scores = simulate_apply(table_problem, learned, now)
-        except HedgerowError as error:
-            yield Proposal(learner.title, why_not=str(error))
-            continue
-        learned, score = with_outlook(table_problem, learned, scores, speed), scores.then
-        refused = why_refused(learned.kinds, table_problem.options.allow_slower)
-        if refused is None and score.selectivity:
-            least = min(least, score.rows_read / score.selectivity)
-        yield Proposal(learner.title, learned, score, refused)
+        proposal = _proposal(table_problem, learner.limited_to(max(1.0, min(left, _SEARCH * budget))), now, speed)
+        if proposal.why_not is None and proposal.score is not None and proposal.score.selectivity:
+            least = min(least, proposal.score.rows_read / proposal.score.selectivity)
+        yield proposal
+
+
+def _proposal(table_problem: TableProblem, learner: NamedLearner, now: Score, speed: Speed | None) -> Proposal:
+    """Return the proposal of one learner."""
+    try:
+        with step(table_problem.source.frame.sparkSession, f"learning ({learner.title})"):
+            learned = table_problem.learned(learner)
+            scores = simulate_apply(table_problem, learned, now)
+    except HedgerowError as error:
+        return Proposal(learner.title, why_not=str(error))
+    learned = with_outlook(table_problem, learned, scores, speed)
+    refused = why_refused(learned.kinds, table_problem.options.allow_slower)
+    return Proposal(learner.title, learned, scores.then, refused)
 
 
 def best_of_all(table_problem: TableProblem, speed: Speed | None) -> Learned:

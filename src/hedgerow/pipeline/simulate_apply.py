@@ -32,6 +32,15 @@ def simulate_apply(table_problem: TableProblem, learned: Learned, now: Score) ->
     """Return the scores of the queries if the index held what `apply` writes about the rows in memory.
 
     `now`: the score of `drawn_unseen` in the table as it is."""
+    copies = [_one_copy(table_problem, copy, now) for copy in learned.copies]
+    weights = [query.weight for query in table_problem.asked]
+    seen = [copy.seen for copy in copies if copy.seen is not None]
+    then = Score.of_copies([copy.then for copy in copies], weights)
+    return replace(copies[0], then=then, seen=Score.of_copies(seen, weights))  # not attached, Spark reads the first
+
+
+def _one_copy(table_problem: TableProblem, learned: Learned, now: Score) -> Scores:
+    """Return the scores of the queries if all read the table in this layout."""
     layout, name = learned.layout, table_problem.source.name
     (unseen, drawn), counter = table_problem.drawn_unseen, table_problem.counter
     assert isinstance(counter, RowCounter)
