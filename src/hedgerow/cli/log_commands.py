@@ -73,7 +73,7 @@ def auto(
     from hedgerow.pipeline.learn_options import QUICK
 
     settings = hedgerow.AutopilotSettings(horizon=flags.horizon, price=flags.price)
-    options = replace(QUICK, block_bytes=flags.block_bytes)
+    options = replace(QUICK, block_bytes=flags.block_bytes, storage=flags.storage)
     mode: Mode = "dry_run" if dry_run else "shadow" if shadow else "run"
     with spark_of(ctx) as spark:
         decision = hedgerow.autopilot(

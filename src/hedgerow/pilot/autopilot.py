@@ -107,7 +107,8 @@ def _carry_out(
         assert candidate.managed is not None  # no other table has files without an index
         written = candidate.managed.lay_out(names or ())
     assert decision.figures is not None  # the decision is about the candidate
-    size, times = decision.figures.candidate_bytes, 1 + int(candidate.files.times[candidate.chosen].max())
+    copies = 1 if learned is None else len(learned.copies)
+    size, times = copies * decision.figures.candidate_bytes, 1 + int(candidate.files.times[candidate.chosen].max())
     seconds = round(perf_counter() - begun, 1)
     return replace(decision, outcome=Outcome(seconds, written.path, size, items, times, written.newest.id))
 

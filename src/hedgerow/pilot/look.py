@@ -112,6 +112,7 @@ class Look:
             described: those of a query on the indexed files, if their index described all that queries ask.
         """
         files, size, history = self.files, self.source.size, self.history
+        copies = 1 if self.learned is None else len(self.learned.copies)
         spent, whole = float(self.file_seconds[chosen].sum()), bool(chosen.all())
         now = self.speed.query + float(self.file_seconds.sum())
         then = self.speed.query + float(self.file_seconds[~chosen].sum()) + left
@@ -125,12 +126,12 @@ class Look:
             self.expected_queries,
             now,
             then if spent - left > least_gain else now,
-            self.cost.rate(items),
+            copies * self.cost.rate(items),
             self.managed is not None and bool(files.is_new[chosen].all()),
             None if self.managed is None else described,
             history.bytes_rewritten,
             history.days_since_whole,
-            self.cost.fixed,
+            copies * self.cost.fixed,
             self.request.settings.price,
             self.cost_spread,
         )

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
 
 from hedgerow.core.arrays import Bools
-from hedgerow.core.errors import HedgerowWarning
+from hedgerow.core.errors import HedgerowWarning, counted
 from hedgerow.pilot.choose import choose
 from hedgerow.pilot.decision import Decision
 from hedgerow.pilot.look import Look, nothing
 from hedgerow.pipeline.learn import learn_layout
 from hedgerow.pipeline.query_kinds import why_refused
+from hedgerow.tables.formats import LacksCapability
 
 _WAITING = "the files that a rewrite would pay for were rewritten lately"
 
@@ -36,7 +38,7 @@ def decide(look: Look, begun: float) -> tuple[Decision, Look | None]:
         return nothing(begun, *reasons, figures=best_case), None
     candidate = _learn(look, movable if movable.any() else look.files.all)
     if candidate is not None and movable.any():
-        candidate = _narrow(candidate)
+        candidate = _with_replicas(_narrow(candidate))
     if candidate is None:
         return nothing(begun, "the queries' seconds in the layout cannot be estimated"), None
     kinds = () if candidate.learned is None else candidate.learned.kinds
@@ -45,13 +47,14 @@ def decide(look: Look, begun: float) -> tuple[Decision, Look | None]:
         movable, waiting = np.zeros_like(movable), (*waiting, f"the layout makes queries {refused}")
     chosen = candidate.chosen if movable.any() else movable
     left, items = candidate.seconds_left, candidate.items
-    figures = look.figures(chosen, items, left)
+    figures = (candidate if movable.any() else look).figures(chosen, items, left)
     # Only a scan can measure how much new statistics help, so scan only if they might pay.
     hoped = replace(figures, seconds_described=figures.seconds_then if movable.any() else look.speed.query + left)
     if look.managed is not None and choose(hoped, settings).action == "statistics":
         figures = look.figures(chosen, items, left, look.described_seconds())
     decision = choose(figures, settings)
-    return _finish(decision, (*decision.reasons, *waiting), perf_counter() - begun), candidate
+    remarks = (*waiting, *_copies(candidate))
+    return _finish(decision, (*decision.reasons, *remarks), perf_counter() - begun), candidate
 
 
 def decide_without_search(look: Look, reason: str) -> tuple[Decision, Look]:
@@ -73,12 +76,15 @@ def _finish(decision: Decision, reasons: tuple[str, ...], search_seconds: float)
     return replace(decision, reasons=reasons, gain=gain, cost=cost, search_seconds=search_seconds)
 
 
-def _learn(look: Look, chosen: Bools) -> Look | None:
-    """Learn a layout for the chosen files; return the look with this candidate, None if its seconds are unknown."""
+def _learn(look: Look, chosen: Bools, copies: int = 1) -> Look | None:
+    """Learn a layout for the chosen files; return the look with this candidate, None if its seconds are unknown.
+
+    `copies`: the number of full copies of the table, each in a layout of its own."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HedgerowWarning)  # the decision says whether little is to be gained
         source, request = look.files.part(chosen), look.request
-        learned = learn_layout(source, look.queries, request.learner, request.options, speed=look.speed)
+        learner = replace(request.learner, trees=copies)
+        learned = learn_layout(source, look.queries, learner, request.options, speed=look.speed)
     if learned.estimate is None:
         return None
     left, now = learned.estimate.then - look.speed.query, float(look.file_seconds[chosen].sum())
@@ -97,6 +103,22 @@ def _narrow(candidate: Look) -> Look:
     if sizes[chosen].sum() < candidate.request.settings.far_fewer * sizes[candidate.chosen].sum():
         fewer = _learn(candidate, chosen)
     return max((candidate, fewer), key=_worth) if fewer is not None else candidate
+
+
+def _with_replicas(candidate: Look) -> Look:
+    """Return the better of the candidate and one with replicas, if more than one copy may be stored."""
+    copies, is_delta = candidate.request.options.storage, candidate.source.version is not None
+    several = None if copies == 1 or is_delta else _learn(candidate, candidate.chosen, copies)
+    return candidate if several is None else max((candidate, several), key=_worth)
+
+
+def _copies(candidate: Look) -> Iterator[str]:
+    """Yield a sentence about the copies of the table, if more than one may be stored."""
+    if candidate.request.options.storage > 1:
+        if candidate.source.version is not None:
+            yield str(LacksCapability("replicas", candidate.source.origin))
+        elif candidate.learned is not None:
+            yield f"the layout is for {counted(len(candidate.learned.copies), 'copy', 'copies')} of the table"
 
 
 def _worth(candidate: Look) -> tuple[bool, float]:
