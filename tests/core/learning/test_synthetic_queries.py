@@ -491,3 +491,14 @@ def test_a_predicate_without_other_values_keeps_its_literals() -> None:
     sample = Sample.of_table(pa.table({"status": [1, 2, 3] * 10}))
     observed = [Compare(col("status"), "=", lit(n)) for n in (1, 2, 3)]
     assert with_unseen_literals(observed, sample)[0] == observed
+
+
+def test_unseen_ids_come_from_everywhere() -> None:
+    """Ids are rarely in the sample. The others are no smaller than those: bounds of files would skip most of these."""
+    ids = [f"{i:05}" for i in range(0, 100_000, 50)]
+    sample = Sample.of_table(pa.table({"id": ids}))
+    observed = [Compare(col("id"), "=", lit(f"{i:05}")) for i in range(1, 100_000, 5_000)]
+    unseen, _ = with_unseen_literals(observed, sample)
+    drawn = sorted(p.literal.value for p in unseen if isinstance(p, Compare))
+    assert len(set(drawn)) > 15 and set(drawn) <= set(ids)
+    assert drawn[0] < "25000" and drawn[-1] > "75000"

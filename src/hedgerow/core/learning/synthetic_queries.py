@@ -433,12 +433,14 @@ class _Domains:
         if key not in self._by_frequency:
             places = self._rows.ranks(term).places
             counts = np.bincount(places[places >= 0], minlength=len(domain))
-            order = np.argsort(counts, kind="stable")
+            # Values that are equally frequent come in random order: a few of them must not be the smallest.
+            order = np.random.default_rng(r.getrandbits(32)).permutation(len(domain))
+            order = order[np.argsort(counts[order], kind="stable")]
             self._by_frequency[key] = counts, counts[order], order
         counts, ascending, order = self._by_frequency[key]
         at = bisect_left(domain, value)
         own = int(counts[at]) if at < len(domain) and domain[at] == value else 0
-        return domain[int(order[_alike(ascending, own, r)])]
+        return domain[int(order[_alike(ascending, max(1, own), r)])]  # a value of another row than the sample's
 
     def _comparison(self, term: Term, op: str, kind: str, value: Any) -> Predicate:
         """Return `term op value`; on a column of many values an equality becomes a narrow range.
