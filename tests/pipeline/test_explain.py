@@ -115,7 +115,7 @@ def test_files_that_the_index_does_not_know_are_opened(spark: SparkSession, tabl
 @pytest.mark.parametrize("part", ["rand(3) < 0.5", "monotonically_increasing_id() < 100"])
 def test_a_value_by_place_opens_all(spark: SparkSession, table: ManagedTable, part: str) -> None:
     found = hr.explain(spark, table.path, f"id < 20 AND {part}")
-    assert found.opened == len(table.files())
+    assert found.opened == found.files  # of the cheapest copy
     assert all("read together" in group.because for group in found.groups if group.opened)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+import hedgerow as hr
 from hedgerow.core.errors import HedgerowWarning
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.pipeline.inputs import opened_with_queries
@@ -73,3 +74,17 @@ def test_a_table_has_no_values_for_parameters(spark: SparkSession, things: str, 
     workload = Workload.from_sql("SELECT * FROM things WHERE number = :n")
     with pytest.warns(HedgerowWarning, match="count as TRUE: number = :n in query q1"):
         assert table.score(workload).rows_read == 1
+
+
+def test_clocks_show_the_present_time_in_a_table(spark: SparkSession, things: str, tmp_path: Path) -> None:
+    """`score` and `explain` say what an attached session does now."""
+    table = by_id(spark, things, str(tmp_path / "things"), ["day < DATE '2025-01-01'"])
+    day = spark.sql("SELECT current_date() - INTERVAL 300 DAYS").head()
+    assert day
+    for compared in (">=", "<"):
+        now, literal = f"day {compared} current_date() - INTERVAL 300 DAYS", f"day {compared} DATE '{day[0]}'"
+        scores = [table.score(Workload.from_sql(f"SELECT * FROM things WHERE {c}")) for c in (now, literal)]
+        assert scores[0].rows_read == scores[1].rows_read < 1
+        found, same = (hr.explain(spark, table.path, f"SELECT * FROM things WHERE {c}") for c in (now, literal))
+        assert (found.opened, found.hints, found.without_match) == (same.opened, same.hints, same.without_match)
+        assert found.opened < found.files

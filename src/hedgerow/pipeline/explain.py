@@ -14,6 +14,7 @@ from hedgerow.core.workload.score import Means
 from hedgerow.pipeline.open import open_table
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import in_own_session, needs_jvm, spark_errors
+from hedgerow.sql.open_values import at_time
 from hedgerow.sql.volatile_functions import part_by_place
 from hedgerow.sql.where_conjuncts import where_conjuncts
 from hedgerow.sql.workload import Workload
@@ -23,6 +24,7 @@ from hedgerow.tables.managed import ManagedTable
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_SOME_TIME = "'2000-01-01'"  # for clocks, where only the form of a condition matters
 _IS_QUERY = re.compile(r"\s*(SELECT|WITH)\b", re.IGNORECASE)
 
 
@@ -129,7 +131,7 @@ def _not_understood(sql: str) -> list[str]:
     """Return the parts of the query's WHERE that are not understood, so that they skip nothing."""
 
     def is_lost(part: str) -> bool:
-        workload = Workload.from_sql([f"SELECT * FROM t WHERE {part}"])
+        workload = Workload.from_sql([f"SELECT * FROM t WHERE {at_time(part, _SOME_TIME)}"])
         return all(query.predicate("t") == TRUE for query in workload)
 
     return [part for part in where_conjuncts(sql) if is_lost(part)]

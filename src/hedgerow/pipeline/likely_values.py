@@ -19,20 +19,18 @@ from hedgerow.core.predicates.nodes import Compare, In, atoms_of
 from hedgerow.core.predicates.sql_text import literal_text, quote_string, term_text
 from hedgerow.core.pruning.words import WORD
 from hedgerow.pipeline.logged import workload_of
+from hedgerow.spark.compute.constants import DATED, QUOTED, computed, literal_of
 from hedgerow.spark.start.session import meaning, spark_errors
 from hedgerow.spark.storage.source import Source
 from hedgerow.sql.open_values import OpenValue
 from hedgerow.tables.query_log import QueryLog
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 VARIANTS = 4  # of a query with parameters, so that learners see that the values change
 _ROWS = 10_000  # of a table, from which values are drawn
 _MAX_LOGGED = 1_000  # literals of a term in the log, from which values are drawn
-_QUOTED = ("string", "char", "varchar")
-_DATED = ("date", "timestamp", "timestamp_ntz")
-_PLAIN = ("tinyint", "smallint", "int", "bigint", "decimal", "boolean")
 
 Values = dict[OpenValue, str]
 
@@ -45,17 +43,6 @@ class _Term:
     newest: str
     values: Sequence[str]
 
-    def literal(self, text: str) -> str | None:
-        """Return a value as a literal in Spark SQL; None for a type without literals."""
-        type_ = self.type.partition("(")[0]
-        if type_ in _QUOTED:
-            return quote_string(text)
-        if type_ in _DATED:
-            return f"CAST({quote_string(text)} AS {type_})"
-        if type_ in ("float", "double"):
-            return f"CAST({text} AS DOUBLE)"
-        return text if type_ in _PLAIN else None
-
 
 def likely_values(sources: Mapping[str, Source], opened: Sequence[OpenValue], seed: int = 0) -> list[Values]:
     """Return `VARIANTS` times a value for each open value, as literals in Spark SQL, as far as there are any."""
@@ -65,7 +52,7 @@ def likely_values(sources: Mapping[str, Source], opened: Sequence[OpenValue], se
     terms = {name: _terms(source, [v for v in opened if v.table == name], seed) for name, source in sources.items()}
     drawn = [dict(_drawn(opened, terms, r)) for _ in range(VARIANTS)]
     texts = sorted({text for values in drawn for text in values.values()})
-    literals = _evaluated(spark, texts)
+    literals = computed(spark, texts)
     return [{value: literals[text] for value, text in values.items() if text in literals} for values in drawn]
 
 
@@ -84,7 +71,7 @@ def _drawn(
         bounds = sorted((value for value in values if value.has_parameter()), key=lambda value: value.role == "high")
         picks = sorted(r.choices(range(len(term.values)), k=len(bounds))) if term.values else []
         for value, pick in zip(bounds, picks, strict=False):
-            literal = term.literal(_pattern(term.values[pick]) if value.role == "word" else term.values[pick])
+            literal = literal_of(term.type, _pattern(term.values[pick]) if value.role == "word" else term.values[pick])
             if literal is not None:
                 yield value, value.at(time, literal)
         yield from ((value, value.at(time)) for value in values if not value.has_parameter())
@@ -107,7 +94,7 @@ def _terms(source: Source, opened: Sequence[OpenValue], seed: int) -> dict[str, 
         try:
             values = rows.select(f.expr(text).alias("v")).where("v IS NOT NULL")
             type_ = values.schema["v"].dataType.simpleString()
-            time = "TRY_CAST(v AS TIMESTAMP)" if type_.partition("(")[0] in (*_DATED, *_QUOTED) else "NOW()"
+            time = "TRY_CAST(v AS TIMESTAMP)" if type_.partition("(")[0] in (*DATED, *QUOTED) else "NOW()"
             newest = f.expr(f"CAST(LEAST(NOW(), MAX({time})) AS STRING)")
             ascending = f.sort_array(f.collect_list("v")).cast("array<string>")
             few = values.agg(ascending, newest).first()
@@ -138,18 +125,3 @@ def _literals_in_log(source: Source) -> dict[str, list[str]]:
             of_atom = (atom.literal,) if isinstance(atom, Compare) else atom.literals
             literals.setdefault(term_text(atom.term), []).extend(map(literal_text, of_atom))
     return {text: some[-_MAX_LOGGED:] for text, some in literals.items()}
-
-
-def _evaluated(spark: SparkSession, texts: Sequence[str]) -> dict[str, str]:
-    """Return the values of constant expressions as literals, as far as Spark can compute them."""
-    literals: dict[str, str] = {}
-    for text in texts:
-        try:
-            frame = spark.sql(f"SELECT CAST(v AS STRING), TYPEOF(v) FROM (SELECT {text} AS v)")
-            value, type_ = frame.first() or (None, "")
-        except spark_errors():
-            continue
-        literal = None if value is None else _Term(type_, "", ()).literal(value)
-        if literal is not None:
-            literals[text] = literal
-    return literals

@@ -53,13 +53,19 @@ class OpenValue:
         "CAST(CAST('2026-11-28 10:00:00' AS TIMESTAMP) AS DATE) - 7"
         """
 
-        def closed(node: exp.Expr) -> exp.Expr:
-            if is_clock(node):
-                type_ = "DATE" if "date" in type(node).__name__.lower() + node.name.lower() else "TIMESTAMP"
-                return sqlglot.parse_one(f"CAST({time} AS {type_})", read="spark")
-            return sqlglot.parse_one(value, read="spark") if value is not None and is_parameter(node) else node
+        return at_time(self.text, time, value)
 
-        return to_sql(sqlglot.parse_one(self.text, read="spark").transform(closed))
+
+def at_time(sql: str, time: str, value: str | None = None) -> str:
+    """Return the Spark SQL with this time for clocks and, if one is given, this value for parameters."""
+
+    def closed(node: exp.Expr) -> exp.Expr:
+        if is_clock(node):
+            type_ = "DATE" if "date" in type(node).__name__.lower() + node.name.lower() else "TIMESTAMP"
+            return sqlglot.parse_one(f"CAST({time} AS {type_})", read="spark")
+        return sqlglot.parse_one(value, read="spark") if value is not None and is_parameter(node) else node
+
+    return to_sql(sqlglot.parse_one(sql, read="spark").transform(closed))
 
 
 @dataclass(eq=False)

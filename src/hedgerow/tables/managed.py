@@ -13,7 +13,7 @@ from hedgerow.core.workload.columns_read import read_columns
 from hedgerow.core.workload.queries import Query, Workload, summed_columns
 from hedgerow.core.workload.score import QueryScore, Score
 from hedgerow.spark.start.progress import step
-from hedgerow.spark.start.session import in_own_session, is_remote, meaning, needs_jvm
+from hedgerow.spark.start.session import in_own_session, is_remote, needs_jvm
 from hedgerow.spark.storage.delta_log import is_delta
 from hedgerow.spark.storage.paths import input_files
 from hedgerow.tables.attach import routed
@@ -135,7 +135,7 @@ class ManagedTable(StoredTable):
     def bound(self, workload: Workload) -> Workload:
         """Return the queries with the table's types; a query that cannot be bound is left out with a warning."""
         joined = self.newest.entry.joined
-        bound = bound_with_joins(workload, self.name, self.schema, joined, self.joins, meaning(self.spark))
+        bound = bound_with_joins(workload, self.name, self.schema, joined, self.joins, self.spark)
         workload.warn_of_left_out(bound.skipped)
         return bound
 

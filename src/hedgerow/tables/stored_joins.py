@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING
 
 from hedgerow.core.errors import FormatError, HedgerowError, warn
 from hedgerow.core.predicates.nodes import Feature
-from hedgerow.core.predicates.schema import Schema, Session, path_of
+from hedgerow.core.predicates.schema import Schema, path_of
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.workload.queries import Workload
 from hedgerow.core.workload.references import Joined
+from hedgerow.spark.compute.constants import computed
 from hedgerow.spark.compute.joins import NO_JOINS, Joins, key_types_of
 from hedgerow.spark.optimizer.jvm_facts import state_of
+from hedgerow.spark.start.session import meaning
 from hedgerow.spark.storage.source import open_source
 from hedgerow.sql.joined_conditions import with_joined
+from hedgerow.sql.open_values import OpenValue
 from hedgerow.sql.workload import Workload as SqlWorkload
 
 if TYPE_CHECKING:
@@ -131,16 +134,24 @@ def stale(stored: Sequence[StoredJoin], joins: Joins) -> set[str]:
     return {j.name.lower() for j in stored if j.versions != now.get(j.joined)}
 
 
+def _at_present(spark: SparkSession, opened: Sequence[OpenValue]) -> dict[OpenValue, str]:
+    """Return the value of each expression with a clock at the present time; parameters have none."""
+    texts = {value: value.at("NOW()") for value in opened if not value.has_parameter()}
+    literals = computed(spark, dict.fromkeys(texts.values()))
+    return {value: literals[text] for value, text in texts.items() if text in literals}
+
+
 def bound_with_joins(
-    workload: Workload, table: str, schema: Schema, stored: Sequence[StoredJoin], joins: Joins, session: Session
+    workload: Workload, table: str, schema: Schema, stored: Sequence[StoredJoin], joins: Joins, spark: SparkSession
 ) -> Workload:
     """Return the queries of the table, with the conditions of joined tables that the index describes.
 
-    A warning names conditions with clocks and parameters, for which an index has no values."""
+    Clocks show the present time. A warning names conditions with parameters, which have no values."""
     schemas = {source.name: source.schema for source in joins.others.values()}
+    session = meaning(spark)
     bound = workload.on(table).bind({**schemas, table: schema}, session)
     if isinstance(bound, SqlWorkload):
-        _, unknown = bound.with_values({table: schema}, session, lambda opened: [])
+        bound, unknown = bound.with_values({table: schema}, session, lambda opened: [_at_present(spark, opened)])
         warn(f"{len(unknown)} conditions depend on more than the row, so they count as TRUE", unknown)
     if not stored:
         return bound
