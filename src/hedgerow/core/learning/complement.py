@@ -56,7 +56,7 @@ def fit_complement(learner: Learner, problem: Problem, shares: Sequence[float]) 
             if total >= last:
                 break
             chosen, last = reads < existing - _LEAST_GAIN, total
-    total_weight = weights.sum() or 1.0
+    total_weight = float(weights.sum()) or 1.0
     before = float(weights @ existing)
     if best is None:  # no query can gain
         best = before, learner.fit(problem)
