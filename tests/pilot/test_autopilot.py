@@ -254,13 +254,12 @@ def test_two_copies_where_storage_allows_them(
 ) -> None:
     """Half of the queries ask for one column, half for another, which has nothing to do with it."""
     for table in (parquet, delta_table):
-        asked = [
-            past_query(f"{c} >= {i % 20 * w} AND {c} < {i % 20 * w + w}", i / 20, i)
-            for i in range(80)
-            for c, w in (("id", 400), ("number", 50))
-        ]
-        QueryLog.of(spark, table).append(asked)
+        for first, (c, width) in enumerate((("id", 400), ("number", 50))):
+            lows = [(i, i % 20 * width) for i in range(80)]
+            asked = [past_query(f"{c} >= {low} AND {c} < {low + width}", i / 80, 2 * i + first) for i, low in lows]
+            QueryLog.of(spark, table).append(asked)
     how: dict[str, Any] = {"settings": YEAR, "options": replace(QUICK, block_rows=250, storage=2)}
+    one = hr.autopilot(spark, parquet, mode="dry_run", **{**how, "options": replace(QUICK, block_rows=250)})
     to = str(tmp_path / "generation-2")
     done = hr.autopilot(spark, parquet, to=to, **how)
     assert done.done and "the layout is for 2 copies of the table" in done.reasons, done
@@ -268,7 +267,6 @@ def test_two_copies_where_storage_allows_them(
     assert done.outcome.bytes == 2 * done.figures.table_bytes
     assert list(hr.table(spark, to).replicas) == ["tree-2"] and hr.table(spark, to).verify()
     assert rows(spark, to, "parquet") == rows(spark, parquet, "parquet")
-    one = hr.autopilot(spark, parquet, mode="dry_run", **{**how, "options": replace(QUICK, block_rows=250)})
     assert one.figures is not None and one.figures.seconds_then > done.figures.seconds_then
     assert done.figures.seconds_per_byte > one.figures.seconds_per_byte  # two copies are written
     delta = hr.autopilot(spark, delta_table, mode="dry_run", **how)
