@@ -34,7 +34,7 @@ from hedgerow.learners.pando.kernels import changes, clear, gains_beside
 
 MAX_ROWS = 1 << 18  # sample rows that trees grow on: there is a bit for each row, query and tree
 AT_ONCE = 32  # the number of cuts in the first batch; the number of cuts tried doubles with each batch
-BY_ROWS = np.zeros((4, 0, 0), bool)  # no promises: queries skip leaves by what the rows show
+BY_ROWS = np.zeros((4, 0, 0), bool)  # no promises: queries skip leaves by the facts of their rows
 Changes = tuple[Ints, npt.NDArray[np.int32], Floats, Floats]
 Nodes = list[list[int]]  # cut, left, right of each node, as in a tree; a cut is its number in the problem
 
