@@ -114,12 +114,17 @@ class Pando:
         return tree.relabelled(block.tolist()), 1 - leaves.skipped(block, problem.clauses) / all_reads
 
 
-def _tuned(grown: Callable[[int], list[Nodes]], problem: Problem) -> list[Nodes]:
-    """Return the trees with the smallest leaves whose product has fewer than `MOST_CELLS` leaves.
+def leaf_sizes(rows: int) -> list[int]:
+    """Return sizes of leaves in sample rows, each about a fifth larger; with the last there is one leaf."""
+    return np.unique(np.geomspace(1, max(1, rows), LEAF_SIZES).astype(np.int64)).tolist()
 
-    Sizes of leaves, in sample rows, are tried in steps of a fifth or so; with the largest size there is one leaf.
+
+def _tuned(grown: Callable[[int], list[Nodes]], problem: Problem) -> list[Nodes]:
+    """Return the trees with the smallest leaves whose product has fewer than `MOST_CELLS` leaves, by bisection.
+
+    Cells mostly become more as leaves become smaller. If not, a smaller size may fit too, but not the next one.
     """
-    sizes = np.unique(np.geomspace(1, max(1, len(problem.sample)), LEAF_SIZES).astype(np.int64)).tolist()
+    sizes = leaf_sizes(len(problem.sample))
 
     def fits(size: int) -> bool:
         return product(problem, grown(size)).blocks < MOST_CELLS
