@@ -125,6 +125,7 @@ def measured(data: InMemory, case: Case, form: str, seed: int) -> dict[str, Any]
     _ = data.noted  # computed before the clock starts
     curve: tuple[Point, ...] = ()
     seconds = 0.0
+    index: BlockIndex | TreeIndex
     if learner == AS_IT_CAME:
         index = as_it_came(data)
     else:
@@ -234,10 +235,11 @@ def index_of(layout: Layout, data: InMemory, loads: Sequence[int] = ()) -> Block
     return _with_words(index_of_assignment(blocks, layout.blocks * (len(loads) or 1), noted), blocks, data)
 
 
-def _stored_blocks(layout: Layout, data: InMemory, loads: Sequence[int]) -> Ints:
+def _stored_blocks(layout: Layout, data: InMemory, loads: Sequence[int]) -> BlockIds:
     """Return the block of each row, where every load has its own blocks."""
-    load = np.repeat(np.arange(len(loads)), loads) if loads else 0
-    return np.asarray(blocks_of(layout, data) + layout.blocks * load, np.int64)
+    blocks = blocks_of(layout, data)
+    blocks += layout.blocks * np.repeat(np.arange(len(loads)), loads) if loads else 0
+    return blocks
 
 
 def _with_words(index: BlockIndex, blocks: BlockIds, data: InMemory) -> BlockIndex:
