@@ -116,7 +116,8 @@ class Pando:
 
 def leaf_sizes(rows: int) -> list[int]:
     """Return sizes of leaves in sample rows, each about a fifth larger; with the last there is one leaf."""
-    return np.unique(np.geomspace(1, max(1, rows), LEAF_SIZES).astype(np.int64)).tolist()
+    sizes: list[int] = np.unique(np.geomspace(1, max(1, rows), LEAF_SIZES).astype(np.int64)).tolist()
+    return sizes
 
 
 def _tuned(grown: Callable[[int], list[Nodes]], problem: Problem) -> list[Nodes]:
