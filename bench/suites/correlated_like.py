@@ -43,17 +43,22 @@ FORMS = {
     "host": "{family}{n}.{word}.example",
 }
 OTHERS = ("started_minute", "rows_out", "bytes_in", "cpu_ms", "memory_kb", "stages")
-CASES: tuple[Case, ...] = (
-    ("random", {"recurrence": 1}),  # ignores queries, so none is redrawn
-    ("range", {"columns": "started_minute", "recurrence": 1}),
-    *map(by_trees, (MTO, *PANDO)),
-    MTO,
-    *PANDO,
-    ("qdtree", {"recurrence": 1}),
-    ("pando", {"recurrence": 1}),
-    ("qdtree", {}),
-    ("pando", {}),
-)
+
+
+def _cases(pando: tuple[Case, ...]) -> tuple[Case, ...]:
+    return (
+        ("random", {"recurrence": 1}),  # ignores queries, so none is redrawn
+        ("range", {"columns": "started_minute", "recurrence": 1}),
+        *map(by_trees, (MTO, *pando)),
+        *(MTO, *pando),
+        ("qdtree", {"recurrence": 1}),
+        ("pando", {"recurrence": 1}),
+        ("qdtree", {}),
+        ("pando", {}),
+    )
+
+
+CASES = {"quick": _cases(PANDO[:1]), "full": _cases(PANDO)}
 
 
 @cache
@@ -146,7 +151,7 @@ def physical(options: Options) -> Iterator[dict[str, Any]]:
 def run(options: Options) -> Iterator[dict[str, Any]]:
     data = load(options)
     lines = []
-    for case in options.cases(CASES):
+    for case in options.cases(CASES[options.form]):
         lines.append(measured(data, case, options.form, options.seed))
         yield lines[-1]
     check(lines, "random", *SHARES)
