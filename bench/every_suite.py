@@ -80,7 +80,7 @@ SUITES: dict[str, Suite] = {
         selective.run, "A web log and what dashboards ask: top-k, counts, sums, look-ups by id", 90, "ratio"
     ),
     "selective-lineitem": Suite(selective.run_lineitem, "lineitem and the queries of dashboards", 45, "ratio"),
-    "replay": Suite(replay.run, "Days of inserts and scans", 3, "ratio"),
+    "replay": Suite(replay.run, "Days of inserts and scans", 30, "ratio"),
     "merge": Suite(merge.run, "How long bottom-up grouping merges vectors, by their number", 3, "learn_seconds"),
     "lookups": Suite(lookups.run, "Filters of look-ups: bytes, false positives and seconds", 5, "p99_ms"),
     "prune": Suite(prune.run, "How long it takes to decide which blocks a query opens", 1, "p99_ms"),

@@ -64,16 +64,16 @@ def _habits(shape: Shape) -> Habits:
     return INSIDE if shape is INTERNAL else OUTSIDE
 
 
-def conditions(shape: Shape, seed: int, n: int, today: int | None = None) -> list[str]:
+def conditions(shape: Shape, seed: int, n: int, today: int | None = None, asking: slice = slice(None)) -> list[str]:
     """Return the condition of each query; a larger `n` with the same seed begins with the same queries.
 
-    `today` is the day of the log on which the queries run, by default the last.
+    `today` is the day of the log on which the queries run, by default the last. `asking`: the teams that ask.
     """
     r = random.Random(f"{shape.name}, {seed}" if today is None else f"{shape.name}, {seed}, day {today}")
     today = shape.days - 1 if today is None else today
-    every_team = teams(shape)
-    often = list(accumulate(1 / (k + 10) for k in range(len(every_team))))
-    return [_condition(shape, r.choices(every_team, cum_weights=often)[0], today, r) for _ in range(n)]
+    some = teams(shape)[asking]
+    often = list(accumulate(1 / (k + 10) for k in range(len(some))))
+    return [_condition(shape, r.choices(some, cum_weights=often)[0], today, r) for _ in range(n)]
 
 
 def queries(shape: Shape, seed: int, n: int) -> list[str]:

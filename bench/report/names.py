@@ -44,7 +44,7 @@ _PUBLISHED: tuple[tuple[str, Case], ...] = (
     (f"MTO, by sampled rows, {_OUR_INDEX}", ("mto", ALGORITHM_1[1])),
     *((f"{name}, by sampled rows, {_OUR_INDEX}", ("pando", {"k": k, **ALGORITHM_1[1]})) for k, name in _NAMES.items()),
 )
-_TABLES = ("shape", "table", "literals")  # parameters that say which data it was
+_TABLES = ("shape", "table", "literals", "history")  # parameters that say which data it was
 _UNSAID = ("form", "recurrence", "budget_seconds", "target")
 
 
