@@ -502,3 +502,14 @@ def test_unseen_ids_come_from_everywhere() -> None:
     drawn = sorted(p.literal.value for p in unseen if isinstance(p, Compare))
     assert len(set(drawn)) > 15 and set(drawn) <= set(ids)
     assert drawn[0] < "25000" and drawn[-1] > "75000"
+
+
+def test_a_single_look_up_has_other_values_next_time() -> None:
+    sample = Sample.of_table(pa.table({"id": [f"{i:05}" for i in range(2000)], "kind": ["a", "b"] * 1000}))
+    literals = tuple(lit(f"{i:05}") for i in (7, 700, 1700))
+    observed = normalise(And((In(col("id"), literals), Compare(col("kind"), "=", lit("a")))))
+    ((unseen,), _) = with_unseen_literals([observed], sample)
+    assert isinstance(unseen, And) and Compare(col("kind"), "=", lit("a")) in unseen.children
+    (values,) = (p.literals for p in unseen.children if isinstance(p, In))
+    assert len(values) == 3 and not set(values) & set(literals)
+    assert redrawn([observed], [1.0], sample).predicates == (observed,)  # learning has nothing to tell them by
