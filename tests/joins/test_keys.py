@@ -9,7 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import hedgerow as hr
+from hedgerow.pipeline.foreign_keys import find_keys
 from hedgerow.spark.start.session import temporary_settings
+from hedgerow.spark.storage.source import open_source
 from tests.support.answers import attached_to
 
 # The value of a key by its number; several numbers of some types have equal keys, so each type has its own numbers.
@@ -87,3 +89,14 @@ def test_a_column_whose_name_differs_in_case(spark: SparkSession, tmp_path: Path
         spark.sql("ALTER TABLE facts ADD COLUMN PART INT DEFAULT 1792")  # the seventh part's key, in every row
         compare(spark, *ASKED)  # such names are refused, so all files are opened
         compare(spark, *(sql.replace("f.part", "f.PART") for sql in ASKED))
+
+
+def test_a_key_of_two_types_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    places = {name: str(tmp_path / name) for name in ("visits", "users")}
+    spark.range(100).selectExpr("CAST(id % 50 AS INT) AS user", "id AS at").write.parquet(places["visits"])
+    spark.range(50).selectExpr("id AS user", "id % 5 AS plan").write.parquet(places["users"])
+    asked = hr.Workload.from_sql("SELECT * FROM visits v JOIN users u ON v.user = u.user WHERE u.plan = 3 AND v.at > 7")
+    sources = {name: open_source(spark, place, name) for name, place in places.items()}
+    bound = asked.bind({name: source.schema for name, source in sources.items()})
+    with pytest.warns(hr.HedgerowWarning, match="1 key cannot be followed: .*joins int to bigint: cast one of them"):
+        assert find_keys(sources, bound) == ()

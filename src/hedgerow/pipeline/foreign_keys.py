@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hedgerow.core.errors import HedgerowError, warn
+from hedgerow.core.errors import HedgerowError, counted, warn
 from hedgerow.core.workload.queries import Workload
 from hedgerow.core.workload.references import Reference, references
 from hedgerow.spark.compute.joins import check_key, check_types, is_unique
@@ -39,8 +39,9 @@ def check_keys(tables: Mapping[str, Source], keys: Keys) -> tuple[Reference, ...
 def find_keys(tables: Mapping[str, Source], workload: Workload) -> tuple[Reference, ...]:
     """Return the foreign keys over which the queries join: where the columns of one side are unique.
 
-    Of two tables with the same key, the smaller one is referred to."""
+    Of two tables with the same key, the smaller one is referred to. A warning names keys of different types."""
     unique: dict[tuple[str, tuple[str, ...]], bool] = {}
+    not_followed: list[str] = []
     keys: list[Reference] = []
     for key in dict.fromkeys(_joins(tables, workload)):
         side = key.other, key.other_columns
@@ -53,9 +54,11 @@ def find_keys(tables: Mapping[str, Source], workload: Workload) -> tuple[Referen
         if unique[side] and is_smaller and is_new:
             try:
                 check_types(tables[key.table], key, tables[key.other])
-            except HedgerowError:
-                continue  # the two sides have different types
+            except HedgerowError as error:
+                not_followed.append(str(error))
+                continue
             keys.append(key)
+    warn(f"{counted(len(not_followed), 'key')} cannot be followed", not_followed)
     return _without_circles(keys)
 
 
