@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from hedgerow.core.errors import FormatError, HedgerowError, warn
+from hedgerow.core.errors import FormatError, HedgerowError, counted, warn
 from hedgerow.core.predicates.nodes import Feature
 from hedgerow.core.predicates.schema import Schema, path_of
 from hedgerow.core.predicates.sql_text import quote_name
@@ -152,7 +152,7 @@ def bound_with_joins(
     bound = workload.on(table).bind({**schemas, table: schema}, session)
     if isinstance(bound, SqlWorkload):
         bound, unknown = bound.with_values({table: schema}, session, lambda opened: [_at_present(spark, opened)])
-        warn(f"{len(unknown)} conditions depend on more than the row, so they count as TRUE", unknown)
+        warn(f"counted as TRUE: {counted(len(unknown), 'condition')} that more than the row decides", unknown)
     if not stored:
         return bound
     keys = tuple(dict.fromkeys(step for j in stored for step in j.joined.steps))

@@ -55,8 +55,8 @@ record DeltaFiles(TahoeFileIndex location, DeltaScan scan) implements ScannedFil
 
     @Override
     public String unfit(LogicalRelation relation) {
-        return scan != null
-            ? null : "Delta lists its files in another way than for a query that skips";
+        return scan != null ? null : "Delta has prepared no list of files for this query: "
+            + "its sink is of another kind, or spark.databricks.delta.stats.skipping is false";
     }
 
     @Override
