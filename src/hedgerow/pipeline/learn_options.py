@@ -47,8 +47,8 @@ class LearnOptions:
             is learned for the queries that the first serves badly, and then both again in turns. `advise` and the
             autopilot then compare one copy with so many.
         allow_slower: no kind of query may become slower than it is by more than this share of its time. `advise`, the
-            learner "auto" and the autopilot take no layout that breaks this; `learn` warns of it. Where seconds are not
-            measured, the rows that a query reads count.
+            learner "auto" and the autopilot take no layout that breaks this; `learn` warns of it. Usual seconds count,
+            not measured ones; for a small table the rows that a query reads.
     """
 
     block_rows: int | None = None
