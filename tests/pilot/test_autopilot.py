@@ -22,6 +22,7 @@ from hedgerow.pilot.decision_notes import note
 from hedgerow.pilot.history import History
 from hedgerow.pilot.lock import table_lock
 from hedgerow.pilot.settings import AutopilotSettings
+from hedgerow.pipeline import outlook
 from hedgerow.pipeline.calibrated_cost import calibrated_cost
 from hedgerow.pipeline.learn_options import QUICK
 from hedgerow.spark.storage.folder import Folder
@@ -46,7 +47,8 @@ def fill_log(spark: SparkSession, table: str, times: int = 40, days: float = 2.0
 @pytest.fixture
 def seconds_follow_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine on which bytes take long; with the table of this test a real one spends its time otherwise."""
-    monkeypatch.setattr(look, "usual_speed", lambda source: SPEED)
+    for module in (look, outlook):
+        monkeypatch.setattr(module, "usual_speed", lambda source: SPEED)
     monkeypatch.setattr(look, "assumed_cost", lambda byte: RewriteCost(0.0, 1e-8))
     monkeypatch.setattr("hedgerow.pipeline.estimate_seconds.SMALL_TABLE_BYTES", 0)
 

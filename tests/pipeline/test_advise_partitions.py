@@ -90,7 +90,7 @@ def test_learn_counts_the_files_in_partitions(
     delta: SparkSession, place: str, workload: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(estimate_seconds, "SMALL_TABLE_BYTES", 0)
-    learned = learn(delta, place, workload, "range", LearnOptions(block_rows=400))
+    learned = learn(delta, place, workload, "range", SEEN)
     copy = str(tmp_path / "events")
     delta.read.format("delta").load(place).write.format("delta").partitionBy("day").save(copy)
     measured = apply(delta, copy, learned).score(workload)

@@ -67,14 +67,14 @@ def visits(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str
     return place
 
 
-@pytest.mark.parametrize("name", ["qdtree", "range"])
-def test_every_promise_is_for_new_literals(spark: SparkSession, visits: str, name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("learner", ["qdtree", "range"])
+def test_every_promise_is_for_new_literals(spark: SparkSession, visits: str, learner: str, tmp_path: Path) -> None:
     workload = Workload.from_sql(asked(0))
     source, queries, _ = opened_with_queries(spark, visits, workload, "visits")
     options = LearnOptions(block_rows=800, lookup_share=SHARE)
     table_problem = TableProblem.of(source, queries, options, in_memory=True)
     unseen, _ = table_problem.drawn_unseen
-    (option,) = proposals(table_problem, learners_to_try([name]), reads_now(source, unseen))
+    (option,) = proposals(table_problem, learners_to_try([learner]), reads_now(source, unseen))
     assert option.learned and option.score
     written = apply(spark, visits, option.learned, str(tmp_path / "visits"), WriteOptions(lookup_share=SHARE))
 
@@ -93,7 +93,8 @@ def test_every_promise_is_for_new_literals(spark: SparkSession, visits: str, nam
         name = kind_of[kind.text]
         assert kind.rows_then == pytest.approx(others[name], rel=0.3, abs=0.01), kind
         assert kind.rows_seen == pytest.approx(seen[name], rel=1e-6, abs=0.01), kind
-    assert any(kind.rows_seen is not None and kind.rows_seen < 0.8 * kind.rows_then for kind in option.kinds)
+    knows_literals = any(k.rows_seen is not None and k.rows_seen < 0.8 * k.rows_then for k in option.kinds)
+    assert knows_literals or learner == "range"  # whose files a filter finds for all ids alike
 
 
 def test_what_is_read_if_no_session_is_attached(spark: SparkSession, visits: str, tmp_path: Path) -> None:
