@@ -167,7 +167,7 @@ def _kinds_by_outline(spark: SparkSession, advice: Advice, source: str, learned:
 
 
 def _seconds(spark: SparkSession, case: Case, place: str, warming: Workload, unseen: Workload) -> dict[str, float]:
-    """Return the seconds of each unseen query, after those that warm up."""
+    """Warm Java up, and return the seconds of each unseen query."""
     spark.read.format(case.kind).load(place).createOrReplaceTempView(case.name)
     took = {}
     for query in (*warming, *unseen):  # an unseen query has the id of an earlier one, which it replaces

@@ -56,7 +56,7 @@ CASES: tuple[Case, ...] = (
     ("sop_zorder", {"when": AUTOMATIC}),
     ("qdtree", {"when": AUTOMATIC}),
 )
-# By history, the teams that ask in the first half and in the second.
+# The teams that ask in the first half of a history, and in the second.
 HISTORIES = {
     "constant": (slice(None), slice(None)),
     "changed": (slice(0, None, 2), slice(1, None, 2)),

@@ -50,8 +50,9 @@ def learn(
     options, keys = flags.options(), flags.keys()
     is_several = learner == "mto" or bool(keys or flags.steps)
     if is_several and (flags.table or flags.given or flags.trees):
-        one = "--table, --given and --trees are for one table"
-        raise HedgerowError(f"{one}, but --learner mto, --key and --steps for several")
+        raise HedgerowError(
+            "--table, --given and --trees are for one table, but --learner mto, --key and --steps for several"
+        )
     output = Output(as_json)
     with spark_of(ctx) as spark:
         queries = hedgerow.logged(spark, source, flags.table) if queries is None else queries

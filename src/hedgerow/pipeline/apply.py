@@ -75,8 +75,8 @@ def apply(
     if where is not None:
         raise LacksCapability("rewrite of a part", place)
     create(opened, plan, place, overwrite, None if copied is None else copied.state)
-    for number, other in enumerate(learned.replicas, 2):
-        apply(spark, place, other, place, options, replica=f"tree-{number}")
+    for number, copy in enumerate(learned.replicas, 2):
+        apply(spark, place, copy, place, options, replica=f"tree-{number}")
     return ManagedTable.open(spark, place if copied is None else copied.path)
 
 

@@ -71,7 +71,7 @@ class QueryKind:
 
     @property
     def slower_by(self) -> float:
-        """The relative change of what a query costs."""
+        """The relative change of a query's cost."""
         cost = self.cost
         return cost.then / cost.now - 1 if cost.now else float("inf") if cost.then else 0.0
 
@@ -173,5 +173,5 @@ def _means(score: Score, places: Sequence[int]) -> tuple[Means, ...]:
 
 
 def _gain(kind: QueryKind) -> tuple[int, float]:
-    """Return a key that sorts kinds by group, and in a group by what all queries of the kind save."""
+    """Return a key that sorts kinds by group, and in a group by the savings of all queries of the kind."""
     return CHANGES.index(kind.change), (kind.cost.then - kind.cost.now) * kind.queries

@@ -211,7 +211,8 @@ class Domains:
         counts, ascending, order = self._by_frequency[key]
         at = bisect_left(domain, value)
         own = int(counts[at]) if at < len(domain) and domain[at] == value else 0
-        return domain[int(order[_alike(ascending, max(1, own), r)])]  # a value of another row than the sample's
+        own = max(1, own)  # a value that is not in the sample is as rare as can be
+        return domain[int(order[_alike(ascending, own, r)])]
 
     def _comparison(self, term: Term, op: str, kind: str, value: Any) -> Predicate:
         """Return `term op value`; on a column of many values an equality becomes a narrow range.

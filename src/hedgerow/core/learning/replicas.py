@@ -42,16 +42,16 @@ def fit_replicas(learner: Learner, problem: Problem, copies: int) -> Replicas:
     weights = np.asarray(problem.weights, float) / (sum(problem.weights) or 1.0)
     alone = together = float(weights @ reads[0])
     while len(layouts) < copies:
-        found = fit_complement(learner, problem, _best(reads).tolist())
-        layouts.append(found.layout)
-        reads.append(rows_read(found.layout, problem))
-        together = found.after
+        fitted = fit_complement(learner, problem, _best(reads).tolist())
+        layouts.append(fitted.layout)
+        reads.append(rows_read(fitted.layout, problem))
+        together = fitted.after
     for _ in range(MAX_TURNS if copies > 1 else 0):
         before = together
         for i in range(copies):
-            found = fit_complement(learner, problem, _best(reads[:i] + reads[i + 1 :]).tolist())
-            if found.after < together:
-                layouts[i], reads[i], together = found.layout, rows_read(found.layout, problem), found.after
+            fitted = fit_complement(learner, problem, _best(reads[:i] + reads[i + 1 :]).tolist())
+            if fitted.after < together:
+                layouts[i], reads[i], together = fitted.layout, rows_read(fitted.layout, problem), fitted.after
         if together > _CLEARLY_LESS * before:
             break
     return Replicas(tuple(layouts), alone, together)

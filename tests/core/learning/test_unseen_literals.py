@@ -1,0 +1,83 @@
+"""Queries with literals that no observed one has: like these, and from the whole column."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from hedgerow.core.learning.sample import Sample
+from hedgerow.core.learning.synthetic_queries import redrawn, with_unseen_literals
+from hedgerow.core.predicates.nodes import And, Compare, In, Like, col, lit
+from hedgerow.core.predicates.normal_form import normalise
+from hedgerow.core.predicates.sql_text import predicate_text
+from hedgerow.core.pruning.block_stats import T_BIT
+from hedgerow.core.workload.queries import shape
+from tests.core.learning.test_synthetic_queries import WORDS
+
+
+def test_unseen_literals_are_of_the_column_and_of_no_observed_query() -> None:
+    texts = [f"{n:04d} {WORDS[n % 10]} w{n}" for n in range(600)]
+    table = pa.table({"key": list(range(0, 1200, 2)), "status": [n % 3 for n in range(600)], "note": texts})
+    sample = Sample.of_table(table)
+    keys = [Compare(col("key"), "=", lit(2 * n)) for n in range(10)]
+    both = [And((Compare(col("key"), "=", lit(n)), Compare(col("status"), "=", lit(1)))) for n in (40, 60, 80)]
+    ranges = [And((Compare(col("key"), ">=", lit(n)), Compare(col("key"), "<", lit(n + 10)))) for n in (100, 170, 400)]
+    words = [Like(col("note"), f"%w{n}%") for n in (5, 7, 11)]
+    alone = [Compare(col("status"), "=", lit(2))]
+    observed = list(map(normalise, [*keys, *both, *ranges, *words, *alone]))
+    unseen, drawn = with_unseen_literals(observed, sample)
+    assert [shape(p) for p in unseen] == [shape(p) for p in observed]
+    assert not set(map(predicate_text, observed[:-1])) & set(map(predicate_text, unseen))
+    assert unseen[-1] == observed[-1]
+    assert all(drawn.rows.evaluate(p).size == 600 for p in unseen)
+    assert all((drawn.rows.evaluate(p) == T_BIT).any() for p in unseen[:10])
+    assert with_unseen_literals(observed, sample)[0] == unseen
+
+
+def test_unseen_literals_are_like_the_observed_ones() -> None:
+    often = [n % 40 for n in range(4000)]  # each a hundred times; the other values once
+    table = pa.table({"user": [*often, *range(1000, 2000)], "at": [float(n) for n in range(5000)]})
+    popular = [Compare(col("user"), "=", lit(n)) for n in range(0, 20, 2)]
+    recent = [Compare(col("at"), ">=", lit(4000.0 + 100 * n)) for n in range(10)]
+    unseen, _ = with_unseen_literals([*popular, *recent], Sample.of_table(table))
+    values = [p.literal.value for p in unseen if isinstance(p, Compare)]
+    assert len(values) == 20 and sum(v < 40 for v in values[:10]) >= 6
+    assert all(abs(v - p.literal.value) < 100 for v, p in zip(values[10:], recent, strict=True))
+    assert min(values[10:]) >= 4000 and max(values[10:]) <= 4900
+
+
+def test_unseen_bounds_stay_among_the_observed_ones() -> None:
+    table = pa.table({"status": [200, 404, 500, 503] * 100, "day": list(range(400))})
+    errors = [Compare(col("status"), ">=", lit(n)) for n in (500, 503, 500, 503)]
+    days = [Compare(col("day"), "<", lit(n)) for n in (390, 394, 399)]
+    unseen, _ = with_unseen_literals([*errors, *days], Sample.of_table(table))
+    assert unseen[:4] == errors  # there is no other bound
+    assert not set(unseen[4:]) & set(days)
+    assert all(isinstance(p, Compare) and 390 <= p.literal.value <= 399 for p in unseen[4:])
+
+
+def test_a_predicate_without_other_values_keeps_its_literals() -> None:
+    sample = Sample.of_table(pa.table({"status": [1, 2, 3] * 10}))
+    observed = [Compare(col("status"), "=", lit(n)) for n in (1, 2, 3)]
+    assert with_unseen_literals(observed, sample)[0] == observed
+
+
+def test_unseen_ids_come_from_everywhere() -> None:
+    """Ids are rarely in the sample. The others are no smaller than those: bounds of files would skip most of these."""
+    ids = [f"{i:05}" for i in range(0, 100_000, 50)]
+    sample = Sample.of_table(pa.table({"id": ids}))
+    observed = [Compare(col("id"), "=", lit(f"{i:05}")) for i in range(1, 100_000, 5_000)]
+    unseen, _ = with_unseen_literals(observed, sample)
+    drawn = sorted(p.literal.value for p in unseen if isinstance(p, Compare))
+    assert len(set(drawn)) > 15 and set(drawn) <= set(ids)
+    assert drawn[0] < "25000" and drawn[-1] > "75000"
+
+
+def test_a_single_look_up_has_other_values_next_time() -> None:
+    sample = Sample.of_table(pa.table({"id": [f"{i:05}" for i in range(2000)], "kind": ["a", "b"] * 1000}))
+    literals = tuple(lit(f"{i:05}") for i in (7, 700, 1700))
+    observed = normalise(And((In(col("id"), literals), Compare(col("kind"), "=", lit("a")))))
+    ((unseen,), _) = with_unseen_literals([observed], sample)
+    assert isinstance(unseen, And) and Compare(col("kind"), "=", lit("a")) in unseen.children
+    (values,) = (p.literals for p in unseen.children if isinstance(p, In))
+    assert len(values) == 3 and not set(values) & set(literals)
+    assert redrawn([observed], [1.0], sample).predicates == (observed,)  # learning has nothing to tell them by
