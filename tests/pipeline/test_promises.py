@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -78,6 +79,7 @@ def test_every_promise_is_for_new_literals(spark: SparkSession, visits: str, lea
     assert option.learned and option.score
     written = apply(spark, visits, option.learned, str(tmp_path / "visits"), WriteOptions(lookup_share=SHARE))
 
+    unseen = numbered(unseen)
     measured = {query.id: query for query in written.score(Queries(unseen)).queries}
     lookups = 0.1  # a filter may let a file pass that a simulated one does not
     for query, promised in zip(unseen, option.score.queries, strict=True):
@@ -103,6 +105,7 @@ def test_what_is_read_if_no_session_is_attached(spark: SparkSession, visits: str
     unseen, _ = table_problem.drawn_unseen
     (option,) = proposals(table_problem, learners_to_try(["range"]), reads_now(source, unseen))
     assert option.learned
+    unseen = numbered(unseen)
     place = str(tmp_path / "visits")
     apply(spark, visits, option.learned, place)
     written, _, _ = opened_with_queries(spark, place, Queries(unseen), "visits")
@@ -111,6 +114,10 @@ def test_what_is_read_if_no_session_is_attached(spark: SparkSession, visits: str
     for kind in option.kinds:
         assert kind.rows_detached == pytest.approx(by_footers[kind_of[kind.text]]), kind
     assert min(kind.rows_detached or 0.0 for kind in option.kinds) < 0.3
+
+
+def numbered(queries: Sequence[Query]) -> tuple[Query, ...]:
+    return tuple(replace(query, id=str(i)) for i, query in enumerate(queries))
 
 
 def outlined(query: Query) -> tuple[str, str]:

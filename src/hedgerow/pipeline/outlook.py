@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hedgerow.core.learning.seconds import Speed, estimate, estimates
+from hedgerow.core.workload.queries import in_rounds
 from hedgerow.pipeline.block_sizes import usual_speed
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.query_kinds import Scores, kinds_of
@@ -20,7 +21,8 @@ def with_outlook(
     """Return the layout with the estimates of seconds and the kinds of queries.
 
     `speed`: as measured; None if the table is small or cannot be timed: then rows decide what gains."""
-    source, queries = table_problem.source, table_problem.asked
+    source, asked = table_problem.source, table_problem.asked
+    queries = in_rounds(asked, len(scores.then.queries) // len(asked))
     if speed is None:
         return replace(learned, kinds=kinds_of(queries, source.name, scores))
     weights, usual = [query.weight for query in queries], usual_speed(source)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,14 +20,16 @@ from hedgerow.spark.storage.stated_files import stated_files
 def reads_now(source: Source, queries: Sequence[Query]) -> Score:
     """Return the score of the queries in the table as it is, in an attached session if Hedgerow manages the table."""
     try:
-        # The queries are bound already, so no text is to be read again.
-        score = open_table(source.frame.sparkSession, source.origin).score(Workload(tuple(queries)))
+        # The queries are bound already, so no text is to be read again. Several may have one id.
+        numbered = tuple(replace(query, id=str(i)) for i, query in enumerate(queries))
+        score = open_table(source.frame.sparkSession, source.origin).score(Workload(numbered))
     except HedgerowError:  # Hedgerow does not manage it
         return by_stated_facts(source, queries)
     if source.sizes is not None and len(source.sizes) < score.blocks:  # the source is some files of the table
         return by_stated_facts(source, queries)
     scores = {query.id: query for query in score.queries}
-    each = [scores.get(query.id, query) for query in Score.of_everything(queries, score.blocks).queries]
+    everything = Score.of_everything(queries, score.blocks).queries
+    each = [replace(scores.get(str(i), query), id=query.id) for i, query in enumerate(everything)]
     return Score.mean(each, [query.weight for query in queries], score.blocks)
 
 

@@ -71,7 +71,9 @@ def expected_filters(
 def _distinct_in_files(column: RankedColumn, in_all: float, file: Ints, rows: Ints) -> Ints:
     """Return about how many values each file has; `in_all`: the values of the table."""
     has_value = column.places >= 0
-    pairs = np.unique(np.stack([file[has_value], column.places[has_value]]), axis=1)
-    in_memory = np.bincount(pairs[0], minlength=len(rows))
-    scaled = np.round(in_memory * (in_all / max(1, len(column.values)))).astype(np.int64)
+    values = len(column.values)
+    pairs = np.unique(file[has_value].astype(np.int64) * values + column.places[has_value])
+    in_memory = np.bincount(pairs // max(1, values), minlength=len(rows))
+    known = len(np.unique(column.places[has_value]))
+    scaled = np.round(in_memory * (in_all / max(1, known))).astype(np.int64)
     return np.minimum(scaled, rows)

@@ -30,7 +30,7 @@ from hedgerow.core.predicates.schema import path_of
 from hedgerow.core.predicates.sql_text import feature_text, predicate_text
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.workload.conditions_to_note import conditions_to_note
-from hedgerow.core.workload.queries import Query, Scan, summed_columns
+from hedgerow.core.workload.queries import Query, Scan, in_rounds, summed_columns
 from hedgerow.pipeline.inputs import at_least_one
 from hedgerow.pipeline.learn_options import LearnOptions
 from hedgerow.pipeline.learned import Learned
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 _UNCOUNTED = 3  # times as many rows are sampled if cells are counted in nothing else
 _RARE_IN_A_BLOCK = 50  # a condition with fewer rows of a sample may be TRUE in further blocks too
 _MAX_RARE_ROWS = 300_000
+_LEAST_UNSEEN = 400  # queries with new literals that stand for the next ones: fewer would err by chance
 _MIN_SCORED_ROWS, _SCORED_ROWS_PER_BLOCK = 200_000, 10_000  # rows on which layouts are scored in memory
 
 
@@ -198,14 +199,17 @@ class TableProblem:
     def unseen(self, sample: Sample) -> tuple[tuple[Query, ...], Sample]:
         """Return the asked queries with literals that none of them has, and the sample with outcomes of new searches.
 
-        With `recurrence=1`, the next queries have the same literals, so nothing is changed."""
+        Few queries come in rounds, each with other literals. With `recurrence=1`, the next queries have the same
+        literals, so nothing is changed."""
         name = self.source.name
         if self.options.recurrence == 1:
             return self.asked, sample
         predicates = [query.predicate(name) for query in self.asked]
-        others, sample = with_unseen_literals(predicates, sample, self.options.seed)
-        scans = (Scan(name, p, q.columns(name), wanted=q.wanted(name)) for p, q in zip(others, self.asked, strict=True))
-        return tuple(replace(q, scans=(scan,)) for q, scan in zip(self.asked, scans, strict=True)), sample
+        rounds = -(-_LEAST_UNSEEN // len(predicates))
+        others, sample = with_unseen_literals(predicates, sample, self.options.seed, rounds)
+        asked = in_rounds(self.asked, rounds)
+        scans = (Scan(name, p, q.columns(name), wanted=q.wanted(name)) for p, q in zip(others, asked, strict=True))
+        return tuple(replace(q, scans=(scan,)) for q, scan in zip(asked, scans, strict=True)), sample
 
     def _seconds_of_spark(self) -> float:
         return self.counter.seconds if isinstance(self.counter, TableCounter) else 0.0

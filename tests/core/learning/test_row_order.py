@@ -12,6 +12,7 @@ from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.row_order import best_order, runs_in, work
 from hedgerow.core.learning.sample import Sample
+from hedgerow.core.predicates import types as kinds
 from hedgerow.core.predicates.nodes import And, Compare, CompareTerms, Like, Predicate, col, lit
 from hedgerow.learners.curves.zorder import ZOrder
 
@@ -64,6 +65,16 @@ def test_no_column() -> None:
     curve = ZOrder().fit(problem)
     assert isinstance(curve, CurveLayout)
     assert best_order(curve, problem) is None  # a curve orders the rows itself
+
+
+def test_spark_skips_no_rows_by_wall_clock_times() -> None:
+    """It compares no bounds of TIMESTAMP_NTZ in Parquet's files, so sorting by such a column saves nothing."""
+    times = pa.array(R.permutation(N))
+    columns = {"x": times, "wall": times.cast(pa.timestamp("us")), "ts": times.cast(pa.timestamp("us", "UTC"))}
+    sample = replace(Sample.of_table(pa.table(columns)), table_rows=1000 * N)
+    early = {"wall": lit(80, kinds.TIMESTAMP_NTZ), "ts": lit(80, kinds.TIMESTAMP)}
+    left = {c: runs_in(BY_X, sample, c).to_open(Compare(col(c), "<", end)).mean() for c, end in early.items()}
+    assert left["wall"] == 1.0 and left["ts"] < 0.02
 
 
 def test_runs_tell_what_parquet_skips_inside_a_block() -> None:

@@ -89,6 +89,12 @@ def test_queries_that_need_fewer_files_than_their_where(p: Predicate, wanted: An
     assert found.selectivity is not None and found.selectivity <= rows  # no layout reads less
 
 
+@pytest.mark.parametrize(("p", "rows", "share"), [(TRUE, 5, 0.5), (ONE, 1, 1 / 3), (ONE, 7, 1.0), (LIKE, 1, 1.0)])
+def test_a_limit_ends_the_reading(p: Predicate, rows: int, share: float) -> None:
+    (found,) = score_layout(TREE, SAMPLE, [Query("q", (Scan("t", p, wanted=AnyRows(rows)),))], "t").queries
+    assert found.until_limit == pytest.approx(share)
+
+
 def test_a_sample_stands_for_all_rows() -> None:
     half = Sample(SAMPLE.rows, 20, SAMPLE.schema, SAMPLE.width)  # block 0 stands for 8 rows
     scans = [Scan("t", TRUE, wanted=Top(x, False, k)) for k in (8, 9)]

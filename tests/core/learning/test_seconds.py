@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hedgerow.core.learning.seconds import Estimate, Speed, estimate
@@ -50,7 +52,7 @@ def test_no_gain_is_no_loss() -> None:
 
 
 def test_bytes_of_some_queries_take_longer() -> None:
-    speed = Speed(1.0, 0.0, 0.01, bytes_of={"1": 0.05})
+    speed = Speed(1.0, 0.0, 0.01, byte_of={"1": 0.05})
     found = estimate(scored((0.5, 0.5, 0.5), (0.5, 0.5, 0.5)), [1.0, 1.0], speed, whole(10, 2), 100.0)
     assert found.now == pytest.approx((1.0 + 1.0 + 1.0 + 5.0) / 2) and found.then == pytest.approx((1.5 + 3.5) / 2)
 
@@ -59,6 +61,14 @@ def test_files_that_are_skipped_now_are_no_gain() -> None:
     now = scored((0.2, 0.3, 0.2), blocks=10)
     found = estimate(scored((0.2, 0.2, 0.2)), [1.0], Speed(1.0, 0.5, 0.01), now, 100.0)
     assert found.now == pytest.approx(1.0 + 3 * 0.5 + 0.01 * 20)
+
+
+def test_a_limit_ends_the_reading() -> None:
+    layout = scored((0.5, 0.5, 0.5), blocks=4)
+    limited = replace(layout, queries=tuple(replace(q, until_limit=0.1) for q in layout.queries))
+    found = estimate(limited, [1.0], Speed(1.0, 0.5, 0.01), whole(10), 1000.0)
+    assert found.now == pytest.approx(1.0 + 10 * 0.5 + 0.1 * 0.01 * 1000)
+    assert found.then == pytest.approx(1.0 + 2 * 0.5 + 0.1 * 0.01 * 500)
 
 
 def test_what_spark_skips_counts_once() -> None:

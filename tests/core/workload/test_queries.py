@@ -15,6 +15,7 @@ from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.schema import Session
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.workload.queries import Join, Query, Scan, Workload, shape
+from hedgerow.core.workload.wanted_rows import AnyRows
 
 x, y = col("x"), col("y")
 LESS, MORE = Compare(x, "<", lit(5)), Compare(x, ">", lit(7))
@@ -83,6 +84,18 @@ def test_a_part_of_the_queries_has_the_weight_of_all(weights: list[float], most:
         kept = dict(zip(places, (q.weight for q in drawn), strict=True))
         off = [abs(sum(kept.get(i, 0.0) - w for i, w in enumerate(weights[:n]))) for n in range(len(weights))]
         assert max(off) <= sum(weights) / most * (0.5 + 1e-6)
+
+
+def test_no_kind_of_query_is_left_out_where_a_dashboard_asks_them_in_turn() -> None:
+    turn = [
+        Scan("t", LESS),
+        Scan("t", MORE),
+        Scan("t", LESS, wanted=AnyRows(1)),
+        Scan("t", Compare(col("z"), "=", lit(1))),
+    ]
+    queries = tuple(Query(f"q{i}", (turn[i % 4],)) for i in range(80))
+    drawn = Workload(queries).sampled(40)
+    assert sorted(int(q.id[1:]) % 4 for q in drawn) == sorted([0, 1, 2, 3] * 10)
 
 
 def test_heavy_queries_leave_room_for_the_others() -> None:

@@ -165,6 +165,11 @@ class Domains:
         term = getattr(atom, "term", None)
         return self._alike and family_of(atom) is None and term is not None and len(self._domain(term)) > MAX_DISTINCT
 
+    def must_differ(self, atom: Predicate) -> bool:
+        """True if the next query likely has values that no observed one has; an index knows a few values as a whole."""
+        term = getattr(atom, "term", None)
+        return term is None or not 0 < len(self._domain(term)) <= MAX_DISTINCT
+
     def can_hold(self, atom: Compare) -> bool:
         """True if Spark can write the atom's value as a literal, and compares the term with it without rounding."""
         kind, value = atom.literal.kind, atom.literal.value
@@ -183,7 +188,7 @@ class Domains:
         if len(domain) < 2:
             return old
         all_observed = [v for values in observed for v in values]
-        repeats = 0.0 if self._alike else _repeats(all_observed)
+        repeats = 0.0 if self._alike and len(domain) > MAX_DISTINCT else _repeats(all_observed)
         for value in (v for v in old if (kind, v) not in replacements):
             used = {v for (k, _), v in replacements.items() if k == kind}
             for _ in range(_MAX_PICKS):

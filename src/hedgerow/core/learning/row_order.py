@@ -60,7 +60,7 @@ def best_order(layout: Layout, problem: Problem) -> str | None:
 
 
 def runs_in(layout: Layout, sample: Sample, order: str | None, files: Ints | None = None) -> BlockIndex:
-    """Return the statistics that Parquet itself stores about the runs of rows in a layout's blocks.
+    """Return the statistics that Parquet stores about the runs of rows in a layout's blocks, and that Spark skips by.
 
     `order` is the column that the rows of a block are sorted by; with None they are unsorted, or in the layout's order.
     `files`: the file of each row, if that is not its block.
@@ -78,8 +78,12 @@ def runs_in(layout: Layout, sample: Sample, order: str | None, files: Ints | Non
 
 
 def _index_of_runs(run: Ints, sample: Sample) -> BlockIndex:
-    """Return the bounds of columns; Parquet stores no statistics about conditions and expressions."""
-    columns: dict[Term, RankedColumn] = {t: values for t, values in sample.rows.ranked.items() if isinstance(t, Column)}
+    """Return the bounds by which Spark skips; Parquet stores none about conditions and expressions."""
+    columns: dict[Term, RankedColumn] = {
+        t: values
+        for t, values in sample.rows.ranked.items()
+        if isinstance(t, Column) and values.type.kind not in kinds.NOT_PUSHED
+    }
     return BlockIndex(collect(columns, None, run, int(run.max()) + 1, max_distinct=0))
 
 

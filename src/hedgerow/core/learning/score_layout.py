@@ -47,7 +47,8 @@ def score_index(
 
     Args:
         chances: returns the probability that the condition of a query opens each block; by default the index decides.
-        summed: as for `score_layout`; None: only WHERE decides, as it does for the parts of a file.
+        summed: as for `score_layout`; None: only WHERE decides, as it does for the parts of a file, and what queries
+            need is not asked.
     """
     rows, home = index.blocks.rows, index.home_blocks
     counted = np.round(rows * (sample.table_rows / max(1, rows[home].sum()))).astype(np.int64)
@@ -67,20 +68,29 @@ def score_index(
         read = float(opened @ rows / max(1, rows[home].sum()))
         width = _width(sample, query.columns(table), p)
         blocks = float(opened.sum() / max(1, (rows > 0).sum()))
-        needed_share = _needed_share(sample, p, wanted)
-        scores.append(QueryScore(query.id, read, blocks, read * width, needed_share, means=means))
+        matching = None if summed is None else sample.selectivity(p)
+        needed_share, until = _needed_share(sample, matching, wanted), _until_limit(sample, matching, wanted)
+        scores.append(QueryScore(query.id, read, blocks, read * width, needed_share, means=means, until_limit=until))
     return Score.mean(scores, [q.weight for q in queries], int((rows > 0).sum()))
 
 
-def _needed_share(sample: Sample, p: Predicate, wanted: WantedRows | None) -> float | None:
-    """Return the share of the table's rows that a query has to read in any layout; None if only Spark can tell."""
-    matching = sample.selectivity(p)
+def _needed_share(sample: Sample, matching: float | None, wanted: WantedRows | None) -> float | None:
+    """Return the share of the table's rows that a query has to read in any layout; None if only Spark can tell.
+
+    `matching`: the share of the rows that its condition lets pass."""
     match wanted:
         case Top() | AnyRows() if matching is not None:
             return min(matching, wanted.rows / max(1, sample.table_rows))
         case Aggregates():
             return 0.0
     return matching
+
+
+def _until_limit(sample: Sample, matching: float | None, wanted: WantedRows | None) -> float:
+    """Return the share of the opened rows that is read before a LIMIT without an order has its rows."""
+    if not isinstance(wanted, AnyRows) or not matching:
+        return 1.0
+    return min(1.0, wanted.rows / (matching * max(1, sample.table_rows)))
 
 
 def _width(sample: Sample, reads: tuple[str, ...] | None, p: Predicate) -> float:

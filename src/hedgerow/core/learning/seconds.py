@@ -16,41 +16,55 @@ WORTH_IT = 0.8  # a layout pays if the queries take at most this share of their 
 class Speed:
     """Measured seconds of a query that reads nothing, of each file, and of each byte.
 
-    `bytes_of`: the seconds of a byte for some queries, by their ids: a map takes longer to read than numbers of its
-    size. `unskipped`: the share of a query's time that is left when Spark skips what it can by itself, as the table is
-    now; `unskipped_of`: the same for some queries.
+    `unskipped`: the share of a query's time that is left when Spark skips what it can by itself, as the table is now.
+    `query_of`, `byte_of` and `unskipped_of` are the same for some queries, by their ids: a sum has one stage more than
+    rows that are returned, and a map takes longer to read than numbers of its size.
     """
 
     query: float
     file: float
     byte: float
     unskipped: float = 1.0
-    bytes_of: Mapping[str, float] = field(default_factory=dict)
+    query_of: Mapping[str, float] = field(default_factory=dict)
+    byte_of: Mapping[str, float] = field(default_factory=dict)
     unskipped_of: Mapping[str, float] = field(default_factory=dict)
 
     def seconds(self, query: str, files: float, size: float) -> float:
         """Return the seconds of a query that opens `files` files and reads `size` bytes."""
-        return self.query + self.file * files + self.of_a_byte(query) * size
+        return self._fixed(query, files) + self.of_a_byte(query) * size
 
     def of_a_byte(self, query: str) -> float:
-        return self.bytes_of.get(query, self.byte)
+        return self.byte_of.get(query, self.byte)
 
     def of_a_byte_now(self, query: str) -> float:
         """Return the seconds of a byte of the files as they are now: Spark skips some bytes by itself."""
         return self.of_a_byte(query) * self.unskipped_of.get(query, self.unskipped)
 
-    def now(self, query: str, files: float, size: float, opened: float = 1.0) -> float:
+    def now(self, query: str, files: float, size: float, opened: float = 1.0, until_limit: float = 1.0) -> float:
         """Return the seconds of a query on the files as they are now; `size` are the bytes of its columns.
 
         `opened`: the share of the rows in the files that it opens. What Spark skips by itself lies mostly in the other
-        files, so the larger saving counts, not both."""
-        left = min(opened, self.unskipped_of.get(query, self.unskipped))
-        return self.query + self.file * files + self.of_a_byte(query) * left * size
+        files, so the larger saving counts, not both. `until_limit`: see `QueryScore`."""
+        left = until_limit * min(opened, self.unskipped_of.get(query, self.unskipped))
+        return self._fixed(query, files) + self.of_a_byte(query) * left * size
+
+    def _fixed(self, query: str, files: float) -> float:
+        return self.query_of.get(query, self.query) + self.file * files
 
     def times(self, factor: float) -> Speed:
         """Return the speed if everything takes `factor` times as long."""
-        each = {query: factor * seconds for query, seconds in self.bytes_of.items()}
-        return replace(self, query=factor * self.query, file=factor * self.file, byte=factor * self.byte, bytes_of=each)
+
+        def longer(seconds_of: Mapping[str, float]) -> dict[str, float]:
+            return {query: factor * seconds for query, seconds in seconds_of.items()}
+
+        return replace(
+            self,
+            query=factor * self.query,
+            file=factor * self.file,
+            byte=factor * self.byte,
+            query_of=longer(self.query_of),
+            byte_of=longer(self.byte_of),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +113,8 @@ def estimates(score: Score, speed: Speed, now: Score, size: float) -> list[Estim
     """Estimate the seconds of each query."""
     return [
         Estimate(
-            speed.now(q.id, before.blocks_read * now.blocks, size * _width(q), before.rows_read),
-            speed.seconds(q.id, q.blocks_read * score.blocks, size * _left(q)),
+            speed.now(q.id, before.blocks_read * now.blocks, size * _width(q), before.rows_read, q.until_limit),
+            speed.seconds(q.id, q.blocks_read * score.blocks, size * _left(q) * q.until_limit),
         )
         for q, before in zip(score.queries, now.queries, strict=True)
     ]

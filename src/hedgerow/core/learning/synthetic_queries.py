@@ -120,28 +120,32 @@ def redrawn(
 
 
 def with_unseen_literals(
-    predicates: Sequence[Predicate], sample: Sample, seed: int = 0
+    predicates: Sequence[Predicate], sample: Sample, seed: int = 0, rounds: int = 1
 ) -> tuple[list[Predicate], Sample]:
     """Return each predicate with literals that no observed one has, and the sample with the outcomes of new searches.
 
+    All predicates come once in each round, with other literals.
+
     An index notes the observed conditions, so a query with the same literals may open one file where the next one opens
-    nearly all. The literals are like the observed ones: bounds are near theirs, and values are about as frequent. A
-    predicate stays as it is if its literals do not vary, or if the sample has no other values for it. Where only one
-    query has its shape, those vary that a column of many values is looked up by.
+    nearly all. The literals are like the observed ones: bounds are near theirs, and values are about as frequent. Those
+    of a column of few values may be observed ones. A predicate stays as it is if its literals do not vary, or if the
+    sample has no other values for it. Where only one query has its shape, those vary that a column of many values is
+    looked up by.
     """
     r, domains = Random(seed), Domains(sample, alike=True)
-    by_text = {}
+    by_text: dict[str, list[Predicate]] = {}
     for group in _groups(predicates, [1.0] * len(predicates)):
-        slots = list(zip(zip(*group.values, strict=True), group.varies(domains), strict=True))
-        varying = {v for slot, varies in slots if varies for values in slot for v in values}
-        fixed = {v for slot, varies in slots if not varies for values in slot for v in values}
+        slots = list(zip(zip(*group.values, strict=True), group.must_differ(domains), strict=True))
+        varying = {v for slot, differs in slots if differs for values in slot for v in values}
+        fixed = {v for slot, differs in slots if not differs for values in slot for v in values}
         for i, p in enumerate(group.predicates):
-            drawn = (draw for _ in range(_MAX_DRAWS) for draw in group.draw(i, _MAX_DRAWS, domains, r))
+            drawn = (draw for _ in range(_MAX_DRAWS) for draw in group.draw(i, _MAX_DRAWS * rounds, domains, r))
             unseen = (d for d in drawn if not (varying - fixed) & {v for _, values in _slots(d) for v in values})
-            by_text[predicate_text(p)] = next(unseen, p)
+            by_text[predicate_text(p)] = list(islice(unseen, rounds)) or [p]
     truths = {**sample.rows.truths, **domains.truths}
     sample = replace(sample, rows=sample.rows.with_truths(truths)) if domains.truths else sample
-    return [by_text[predicate_text(_ordered(p))] for p in predicates], sample
+    draws = [by_text[predicate_text(_ordered(p))] for p in predicates]
+    return [draw[i % len(draw)] for i in range(rounds) for draw in draws], sample
 
 
 def _groups(predicates: Sequence[Predicate], weights: Sequence[float]) -> list[_Group]:
@@ -229,6 +233,11 @@ class _Group:
             len(set(values)) > 1 or (is_single and domains.has_likely_others(atom))
             for values, atom in zip(zip(*self.values, strict=True), atoms, strict=True)
         ]
+
+    def must_differ(self, domains: Domains) -> list[bool]:
+        """Return for each place of literals whether unseen queries have others there."""
+        atoms = (atom for atom, _ in _slots(self.predicates[0]))
+        return [v and domains.must_differ(atom) for atom, v in zip(atoms, self.varies(domains), strict=True)]
 
     def _drawn(
         self,

@@ -18,6 +18,7 @@ DATE = "date"
 TIME = "time"
 TIMESTAMP = "timestamp"
 TIMESTAMP_NTZ = "timestamp_ntz"
+NOT_PUSHED = (TIMESTAMP_NTZ,)  # Spark 4.1 and 4.2 skip no part of a Parquet file by the bounds of these
 TIMESTAMP_LOCAL = "timestamp_local"  # a literal in the session's zone, until `binding` replaces it
 OTHER = "other"
 

@@ -94,6 +94,11 @@ def summed_columns(queries: Iterable[Query], table: str) -> list[str]:
     return sorted({name for scan in scans for name in scan.sums})
 
 
+def in_rounds(queries: Sequence[Query], rounds: int) -> list[Query]:
+    """Return all queries so many times, one round after the other; the rounds share the weight of a query."""
+    return [replace(query, weight=query.weight / rounds) for query in queries] * rounds
+
+
 W = TypeVar("W", bound="Workload")
 _SHOWN, _SHOWN_WIDTH = 12, 100  # lines and columns of a workload in print
 
@@ -208,8 +213,8 @@ class Workload:
     def sampled(self: W, limit: int) -> W:
         """Return at most `limit` queries, in their order; each kind keeps about its share of the weight.
 
-        The heaviest queries stay unchanged. Others are drawn at even steps of their total weight; each gets the weight
-        of the steps that it was drawn for.
+        The heaviest queries stay unchanged. Others are drawn at even steps of their total weight, kind after kind; each
+        gets the weight of the steps that it was drawn for.
         """
         if len(self) <= limit:
             return self
@@ -221,7 +226,8 @@ class Workload:
             heavy += 1
         drawn = {i: weights[i] for i in by_weight[:heavy]}
         if heavy < limit:
-            light = sorted(by_weight[heavy:])
+            # In the order of the log, even steps could miss a kind: dashboards ask the same questions in turn.
+            light = sorted(by_weight[heavy:], key=lambda i: (_kind(self.queries[i]), i))
             up_to = list(accumulate(weights[i] for i in light))
             step = up_to[-1] / (limit - heavy)
             times = Counter(bisect_left(up_to, (i + 0.5) * step) for i in range(limit - heavy))
@@ -259,6 +265,10 @@ def shape(p: Predicate) -> str:
             return _STRING.sub("?", sql)
     kids = children(p)
     return f"{type(p).__name__}({', '.join(sorted(map(shape, kids)))})" if kids else predicate_text(p)
+
+
+def _kind(query: Query) -> list[tuple[str, str, str]]:
+    return [(scan.table, shape(scan.predicate), repr(scan.wanted)) for scan in query.scans]
 
 
 def _bound(query: Query, schemas: Mapping[str, Schema], session: Session) -> Query:

@@ -23,7 +23,7 @@ class QueryScore:
 
     `selectivity`: the rows that it has to read in any layout; None if only Spark could evaluate the predicate.
     `bytes_left`: the bytes that remain after Parquet has skipped inside the files; None if unknown. `means`: how the
-    files are chosen.
+    files are chosen. `until_limit`: the share of the opened rows that is read before a LIMIT has its rows.
     """
 
     id: str
@@ -33,6 +33,7 @@ class QueryScore:
     selectivity: float | None
     bytes_left: float | None = None
     means: Means = "where"
+    until_limit: float = 1.0
 
 
 @dataclass(frozen=True)

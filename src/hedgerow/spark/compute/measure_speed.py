@@ -41,7 +41,7 @@ def measured_speed(source: Source, queries: Sequence[Query]) -> Speed | None:
     # At least one file for each core: a single file may be read by one task while the other cores wait.
     least = min(_MAX_FILES, len(source.files), source.frame.sparkSession.sparkContext.defaultParallelism)
     count = max(least, int(min(1.0, share) * len(source.files)))
-    parts = _spread(source.files, count)
+    parts = _spread(source.files, count)[: 2 if count == len(source.files) else _PARTS]
     sizes = [max(1.0, size * count / len(source.files)) for size in sizes]
     try:
         frames = [frame_of(source, files) for files in parts]
@@ -49,19 +49,24 @@ def measured_speed(source: Source, queries: Sequence[Query]) -> Speed | None:
         for alike in shapes:  # Java compiles the code of a query when it first runs
             _seconds(_job(short, source, alike[0]))
         timed = _times(source, frames, shapes)
-        start, file = _fixed_parts(source, shapes)  # last, because Java is slower at first
-        full, skipping = (np.maximum(0.0, seconds - start - file * count) for seconds in timed)
-        start += _planning(source, shapes[0][0], frames[0])
+        starts, file = _fixed_parts(source, shapes)  # last, because Java is slower at first
+        full, skipping = (np.maximum(0.0, seconds - starts - file * count) for seconds in timed)
+        starts += _planning(source, shapes[0][0], frames[0])
     except spark_errors():
         return None  # such as a condition that fails on some row
-    rates, unskipped = (full / sizes).tolist(), np.minimum(1, skipping / np.maximum(1e-9, full)).tolist()
+    by_shape = starts, full / sizes, np.minimum(1, skipping / np.maximum(1e-9, full))
+    start_of, rate_of, unskipped_of = (
+        {query.id: value for alike, value in zip(shapes, values.tolist(), strict=True) for query in alike}
+        for values in by_shape
+    )
     return Speed(
-        start,
+        float(starts.mean()),
         file,
         float(full.sum() / sum(sizes)),
         min(1.0, float(skipping.sum() / max(1e-9, full.sum()))),
-        {query.id: rate for alike, rate in zip(shapes, rates, strict=True) for query in alike},
-        {query.id: part for alike, part in zip(shapes, unskipped, strict=True) for query in alike},
+        start_of,
+        rate_of,
+        unskipped_of,
     )
 
 
@@ -100,8 +105,8 @@ def _by_shape(source: Source, queries: Sequence[Query]) -> list[list[Query]]:
     return sorted(shapes.values(), key=lambda alike: -sum(query.weight for query in alike))
 
 
-def _fixed_parts(source: Source, shapes: Sequence[Sequence[Query]]) -> tuple[float, float]:
-    """Return the seconds of a query that reads one row, and those of opening a file. A count does no more than that.
+def _fixed_parts(source: Source, shapes: Sequence[Sequence[Query]]) -> tuple[Floats, float]:
+    """Return for each shape the seconds of a query that reads one row, and those of opening a file, as a count does.
 
     All files share one task, as small files do. Otherwise each part of a large file would be a task of its own, which
     takes longer than opening the file. The limit to one row is a stage of its own, whose time does not count."""
@@ -109,10 +114,10 @@ def _fixed_parts(source: Source, shapes: Sequence[Sequence[Query]]) -> tuple[flo
     first, all_ = frame_of(source, files[:1]), frame_of(source, files)
     with configured(source.frame.sparkSession, files__maxPartitionBytes="1t", files__openCostInBytes="0"):
         one_file, limited, many_files = (_fastest(f.groupBy().count()) for f in (first, first.limit(1), all_))
-        one_row = fmean(_fastest(*(_job(first.limit(1), source, q) for q in alike[:_REPEATS])) for alike in shapes)
-        one_row -= max(0.0, limited - one_file)
+        one_row = [_fastest(*(_job(first.limit(1), source, q) for q in alike[:_REPEATS])) for alike in shapes]
     file = max(_MIN_FILE_SECONDS, (many_files - one_file) / max(1, len(files) - 1))
-    return max(0.0, one_file - file, one_row - file), file
+    starts = np.array(one_row) - max(0.0, limited - one_file)
+    return np.maximum(max(0.0, one_file - file), starts - file), file
 
 
 def _fastest(*jobs: DataFrame) -> float:

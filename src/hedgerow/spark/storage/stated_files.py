@@ -2,7 +2,8 @@
 
     Delta      the log states partitions, minimum and maximum    other files are not opened
     Parquet    folders name partitions                           other files are not opened
-               footers state minimum and maximum                 other files are opened, but no rows are read
+               footers state minimum and maximum                 other files are opened, but no rows are read;
+                                                                 of a TIMESTAMP_NTZ Spark does not look at them
 
 These facts are for estimates only: the evaluator decides a little better than Spark, by lists and pairs of columns.
 """
@@ -18,7 +19,7 @@ import pyarrow as pa
 
 from hedgerow.core.arrays import Ints
 from hedgerow.core.predicates.sql_text import quote_name
-from hedgerow.core.predicates.types import Type
+from hedgerow.core.predicates.types import NOT_PUSHED, Type
 from hedgerow.core.pruning.block_stats import Stats, TermStats
 from hedgerow.core.pruning.stated_bounds import stated_bounds
 from hedgerow.spark.storage.delta_log import Snapshot, delta_log
@@ -76,7 +77,8 @@ def _in_footers(source: Source, columns: Sequence[str]) -> StatedFiles | None:
         return None
     rows = np.array([footer.rows for footer in footers], np.int64)
     partitions = _fitting(_in_folders(source, chosen, columns, rows), source.schema)
-    terms = {**known_terms(footers, source.schema, names), **partitions}
+    known = known_terms(footers, source.schema, names)
+    terms = {name: term for name, term in known.items() if term.type.kind not in NOT_PUSHED} | partitions
     return StatedFiles(Stats(rows, partitions, {}), Stats(rows, terms, {}), len(source.files))
 
 
