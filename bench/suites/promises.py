@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from hedgerow.pipeline.query_kinds import QueryKind
 
 LEARNED, WARMING, TIMED, SCORED = 180, 24, 96, 1_000
+LEAST = 3  # queries of a kind that is compared: the median of fewer errs by chance
 LEARNERS = "qdtree", "range", "zorder"
 _FULL = 1_000_000  # rows of the smallest table
 Texts = Callable[[int, int], Sequence[str]]  # from a number of queries and a seed
@@ -148,7 +149,7 @@ def _measured(spark: SparkSession, case: Case, rows: int, folder: Path, options:
             kind, [queries[id_] for id_ in scored_ids[name]], score.blocks, ids[name], before, after
         )
         for name, kind in kinds.items()
-        if ids[name] and scored_ids[name]
+        if len(ids[name]) >= LEAST and scored_ids[name]
     }
     ratios = [then[1] / then[0] for of in measured.values() if (then := of["rows"])[0]]
     return line(

@@ -11,6 +11,7 @@ import hedgerow as hr
 from hedgerow.core.learning.seconds import Speed
 from hedgerow.pilot.file_seconds import seconds_as_it_is
 from hedgerow.pipeline.inputs import opened_with_queries
+from hedgerow.spark.compute import measure_speed
 from hedgerow.spark.compute.measure_speed import frame_of, measured_speed
 
 
@@ -31,6 +32,20 @@ def test_queries_of_one_shape_have_one_speed(spark: SparkSession, tmp_path: Path
     told = Speed(1.0, 0.25, 0.0, 0.5, byte_of={query.id: 1e-3 for query in queries})
     expected = 1 + 4 * 0.25 + 0.5 * source.size * 1e-3 * (2 * shares[0] + 3 * shares[1]) / 5
     assert seconds_as_it_is(source, queries, told) == pytest.approx(expected)
+
+
+def test_rare_shapes_are_not_timed_where_that_takes_long(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = str(tmp_path / "requests")
+    spark.range(0, 2_000, 1, 2).selectExpr("id", "id % 7 AS at").write.parquet(place)
+    texts = ["SELECT id FROM requests WHERE id < 5", "SELECT id FROM requests WHERE id < 9"]
+    texts += ["SELECT at FROM requests WHERE at = 3"]
+    source, queries, _ = opened_with_queries(spark, place, hr.Workload.from_sql(texts), "requests")
+    monkeypatch.setattr(measure_speed, "_MOST_SECONDS", 0.0)
+    speed = measured_speed(source, queries)
+    assert speed is not None and set(speed.byte_of) == set(speed.query_of) == {queries[0].id, queries[1].id}
+    assert speed.query > 0  # of queries of the shape that was left out
 
 
 @pytest.mark.parametrize("form", ["parquet", "delta"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import cycle, islice
 from statistics import fmean
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -27,7 +26,10 @@ _MAX_SHAPES = 8  # the number of shapes of queries that are timed
 _READ_BYTES = 64 << 20  # a timed query reads about so many bytes, in its columns
 _MAX_FILES = 32  # a timed query reads at most so many files
 _PARTS = 4  # the parts of the table in which queries are timed while Spark skips row groups
-_REPEATS = 3  # a short job runs so often; its fastest run counts
+_REPEATS = 3  # a short job runs so often
+_SHORT = 2.0  # seconds of a run that is repeated
+_MOST_SECONDS = 40.0  # for timing whole queries
+_WARMING = 3  # short jobs of each shape before anything is timed
 _MIN_FILE_SECONDS = 0.0005
 
 
@@ -46,11 +48,13 @@ def measured_speed(source: Source, queries: Sequence[Query]) -> Speed | None:
     try:
         frames = [frame_of(source, files) for files in parts]
         short = frame_of(source, parts[0][:1])
-        for alike in shapes:  # Java compiles the code of a query when it first runs
+        for alike in shapes * _WARMING:  # Java is slow at first, and compiles the code of a query when it first runs
             _seconds(_job(short, source, alike[0]))
-        timed = _times(source, frames, shapes)
-        starts, file = _fixed_parts(source, shapes)  # last, because Java is slower at first
-        full, skipping = (np.maximum(0.0, seconds - starts - file * count) for seconds in timed)
+        full, skipping = _times(source, frames, shapes)
+        shapes, sizes = shapes[: len(full)], sizes[: len(full)]
+        again, starts, file = _fixed_parts(source, shapes)
+        full = np.maximum(0.0, full - again - file * count)
+        skipping = np.maximum(0.0, skipping - starts - file * count)
         starts += _planning(source, shapes[0][0], frames[0])
     except spark_errors():
         return None  # such as a condition that fails on some row
@@ -80,20 +84,21 @@ def _spread(files: Sequence[str], count: int) -> list[Sequence[str]]:
 def _times(source: Source, parts: Sequence[DataFrame], shapes: Sequence[Sequence[Query]]) -> tuple[Floats, Floats]:
     """Return for each shape the seconds without Spark's skipping of row groups, and the mean seconds with it.
 
-    The rows that Spark skips depend on the literals, and on the part of the table. The first query of a shape has run
-    already. Other queries need new code for their literals, as most queries of users do."""
-    with configured(source.frame.sparkSession, parquet__filterPushdown=False):
-        full = [
-            min(_seconds(_job(part, source, query)) for part, query in zip(parts, (alike[0], alike[-1]), strict=False))
-            for alike in shapes
-        ]
-
-    def query_for(place: int, alike: Sequence[Query]) -> Query:
-        return alike[(place + 1) * len(alike) // len(parts) - 1]
-
-    skipping = [
-        fmean(_seconds(_job(part, source, query_for(i, alike))) for i, part in enumerate(parts)) for alike in shapes
-    ]
+    Those without are of a query that has run already. The rows that Spark skips depend on the literals, and on the part
+    of the table, so those with it are of several queries, for which Java compiles new code. When the time for it is
+    over, the rarest shapes are left out."""
+    full, skipping = [], []
+    begun = perf_counter()
+    for alike in shapes:
+        with configured(source.frame.sparkSession, parquet__filterPushdown=False):
+            seconds = _seconds(_job(parts[0], source, alike[0]))
+            if seconds < _SHORT:  # a long run errs less
+                seconds = min(seconds, _seconds(_job(parts[1], source, alike[0])))
+        full.append(seconds)
+        queries = [alike[(i + 1) * len(alike) // len(parts) - 1] for i in range(len(parts))]
+        skipping.append(fmean(_seconds(_job(part, source, q)) for part, q in zip(parts, queries, strict=True)))
+        if perf_counter() - begun > _MOST_SECONDS:
+            break
     return np.array(full), np.array(skipping)
 
 
@@ -105,8 +110,10 @@ def _by_shape(source: Source, queries: Sequence[Query]) -> list[list[Query]]:
     return sorted(shapes.values(), key=lambda alike: -sum(query.weight for query in alike))
 
 
-def _fixed_parts(source: Source, shapes: Sequence[Sequence[Query]]) -> tuple[Floats, float]:
-    """Return for each shape the seconds of a query that reads one row, and those of opening a file, as a count does.
+def _fixed_parts(source: Source, shapes: Sequence[Sequence[Query]]) -> tuple[Floats, Floats, float]:
+    """Return for each shape the seconds of a query that reads one row, if it runs again and if its literals are new.
+
+    Also return the seconds of opening a file, as a count does. The literals of most users' queries are new.
 
     All files share one task, as small files do. Otherwise each part of a large file would be a task of its own, which
     takes longer than opening the file. The limit to one row is a stage of its own, whose time does not count."""
@@ -114,16 +121,19 @@ def _fixed_parts(source: Source, shapes: Sequence[Sequence[Query]]) -> tuple[Flo
     first, all_ = frame_of(source, files[:1]), frame_of(source, files)
     with configured(source.frame.sparkSession, files__maxPartitionBytes="1t", files__openCostInBytes="0"):
         one_file, limited, many_files = (_fastest(f.groupBy().count()) for f in (first, first.limit(1), all_))
-        one_row = [_fastest(*(_job(first.limit(1), source, q) for q in alike[:_REPEATS])) for alike in shapes]
+        row = first.limit(1)
+        again = np.array([_fastest(_job(row, source, alike[0])) for alike in shapes])
+        new = np.array([fmean(_seconds(_job(row, source, query)) for query in alike[-_REPEATS:]) for alike in shapes])
     file = max(_MIN_FILE_SECONDS, (many_files - one_file) / max(1, len(files) - 1))
-    starts = np.array(one_row) - max(0.0, limited - one_file)
-    return np.maximum(max(0.0, one_file - file), starts - file), file
+    least, stage = max(0.0, one_file - file), max(0.0, limited - one_file)
+    again, new = (np.maximum(least, seconds - stage - file) for seconds in (again, np.maximum(again, new)))
+    return again, new, file
 
 
-def _fastest(*jobs: DataFrame) -> float:
-    """Return the seconds of the fastest run, after one in which Java compiles the code of the first job."""
-    _seconds(jobs[0])
-    return min(map(_seconds, islice(cycle(jobs), _REPEATS)))
+def _fastest(job: DataFrame) -> float:
+    """Return the seconds of the fastest run, after one in which Java compiles the job's code."""
+    _seconds(job)
+    return min(_seconds(job) for _ in range(_REPEATS))
 
 
 def _planning(source: Source, query: Query, files: DataFrame) -> float:
