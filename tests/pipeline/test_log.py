@@ -365,6 +365,46 @@ def test_event_logs(spark: SparkSession, events: str, event_logs: Path) -> None:
     assert hr.import_log(spark, events, event_logs).entries == 0
 
 
+@pytest.mark.long
+def test_event_logs_of_queries_that_were_noted(spark: SparkSession, copy: str, tmp_path: Path) -> None:
+    """The log of the session itself: what `log` noted is not added again."""
+    program = f"""
+import hedgerow as hr
+from hedgerow.spark.start.session import local_session
+conf = {{"spark.eventLog.enabled": "true", "spark.eventLog.dir": "file:{tmp_path}"}}
+spark = local_session("1g", "local[1]", **conf)
+spark.read.parquet({copy!r}).createOrReplaceTempView("events")
+spark.sql("SELECT id FROM events WHERE id < 5").collect()
+with hr.log(spark, {copy!r}):
+    for _ in range(2):
+        spark.sql("SELECT id FROM events WHERE id < 7").collect()
+    spark.range(3).write.mode("overwrite").parquet("{tmp_path}/other")
+spark.stop()
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+    assert len(entries(spark, copy)) == 2
+    (logs,) = tmp_path.glob("*local-*")
+    assert hr.import_log(spark, copy, logs).entries == 1  # the query before `log`
+    assert sorted(entry.conditions[0] for entry in entries(spark, copy)).count("(id < 7L)") == 2
+
+
+def test_texts_of_queries_that_were_noted(spark: SparkSession, copy: str, tmp_path: Path) -> None:
+    """Neither time nor condition is written as the log has them."""
+    spark.read.parquet(copy).createOrReplaceTempView("events")
+    asked = [f"SELECT id FROM events WHERE {c}" for c in ("id BETWEEN 3 AND 9 AND word LIKE 'a%'", "NOT (id >= 5)")]
+    with hr.log(spark, copy):
+        before = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        for sql in asked:
+            spark.sql(sql).collect()
+        after = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    file = tmp_path / "history.sql"
+    other = f"-- at {before}\nSELECT id FROM events WHERE id < 6;\n-- at 2026-01-01 12:00:00\n{asked[1]};"
+    file.write_text(f"-- at {before}\n{asked[0]};\n-- at {after}\n{asked[1]};\n{other}")
+    assert hr.import_log(spark, copy, file).entries == 2  # another condition, another time
+    assert hr.import_log(spark, copy, file).entries == 0
+    assert len(entries(spark, copy)) == 4
+
+
 def test_sql_with_times(spark: SparkSession, copy: str, tmp_path: Path) -> None:
     sql, lines = tmp_path / "history.sql", tmp_path / "history.jsonl"
     sql.write_text(

@@ -11,33 +11,34 @@ from datetime import datetime, timezone
 from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any
-from uuid import uuid5
 
 from hedgerow.core.errors import HedgerowError, WorkloadError
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.workload.wanted_files import means_of
+from hedgerow.pipeline.logged import read_conditions
 from hedgerow.spark.start.progress import step
-from hedgerow.spark.start.session import first_line, in_own_session, spark_errors
+from hedgerow.spark.start.session import first_line, in_own_session, meaning, spark_errors
 from hedgerow.spark.storage.event_log import PastQuery, PastScan, past_queries
 from hedgerow.spark.storage.paths import plain_path
-from hedgerow.spark.storage.source import open_source
+from hedgerow.spark.storage.source import Source, open_source
 from hedgerow.sql.plan_text import conditions_of
 from hedgerow.sql.workload import Workload
-from hedgerow.tables.query_log import NAMES, QueryLog
+from hedgerow.tables.query_log import QueryLog, query_id
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _EARLIEST = 0  # microseconds since 1970
 _CLOCKS_DIFFER = 86_400.0  # seconds
+_ROUNDED = 1e6  # microseconds by which a time in a text may differ
 _STATEMENT_TIME = re.compile(r"^--\s*at:?\s+(\S.*)$", re.MULTILINE)
 Entry = dict[str, Any]
 
 
 @in_own_session
 def import_log(spark: SparkSession, table: str, queries: str | Path | DataFrame, name: str | None = None) -> Imported:
-    """Bring past queries of a table into its log, as if `log` had noted them; importing them again changes nothing.
+    """Bring past queries of a table into its log, as if `log` had noted them; those that it has are left out.
 
     `queries`: the event logs of Spark, a folder or a file; a `.jsonl` file of {"at": "2026-11-01 12:00:00", "sql":
     "..."} with "seconds" if known; a `.sql` file of statements, each after a line `-- at 2026-11-01 12:00:00`; or a
@@ -56,7 +57,8 @@ def import_log(spark: SparkSession, table: str, queries: str | Path | DataFrame,
         texts, origin = _texts_of(path), str(path)
     else:
         texts, origin = _texts_of_frame(queries), "a DataFrame"
-    return _added(log, *_from_sql(texts, source.name, source.schema, origin))
+    entries, skipped = _from_sql(texts, source.name, source.schema, origin)
+    return _added(log, _without_noted(log, entries, source), skipped)
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,39 @@ def _added(log: QueryLog, entries: Sequence[Entry], skipped: Sequence[str]) -> I
     return Imported(len(fresh), tuple(skipped))
 
 
+def _without_noted(log: QueryLog, entries: list[Entry], source: Source) -> list[Entry]:
+    """Return the entries without the queries that `log` has noted.
+
+    A text says neither a query's number nor the exact time of its start. It means a noted query if its conditions are
+    the same, and its time is within that query's, give or take a second."""
+    from pyspark.sql import functions as f
+
+    if not entries or not log.exists():
+        return entries
+    schemas, session = {source.name: source.schema}, meaning(log.spark)
+
+    def scans_of(conditions: Sequence[str], columns: Sequence[str]) -> tuple[str, ...]:
+        try:
+            read = read_conditions(source.name, columns, conditions).bind(schemas, session)
+        except WorkloadError:
+            return ()
+        return tuple(sorted(predicate_text(scan.predicate) for query in read for scan in query.scans))
+
+    start = f.unix_micros("at")
+    span = f.struct(start, start + f.coalesce("seconds", f.lit(0.0)) * 1e6)
+    own = log.frame().where("source = 'session' AND NOT redacted").groupBy("conditions", "columns")
+    noted: dict[tuple[str, ...], list[tuple[int, float]]] = {}
+    for row in own.agg(f.collect_list(span).alias("spans")).toLocalIterator():
+        noted.setdefault(scans_of(row.conditions, row.columns), []).extend(row.spans)
+
+    def is_noted(entry: Entry) -> bool:
+        scans = scans_of(entry["conditions"], entry["columns"])
+        spans = noted.get(scans, ()) if scans else ()  # unread conditions equal no others
+        return any(start - _ROUNDED <= entry["at"] <= end + _ROUNDED for start, end in spans)
+
+    return [entry for entry in entries if not is_noted(entry)]
+
+
 def _from_events(
     past: Iterator[PastQuery], root: str, schema: Mapping[str, Type], origin: str
 ) -> tuple[list[Entry], list[str]]:
@@ -95,7 +130,8 @@ def _from_events(
             read = [conditions_of(scan.condition, schema) if scan.condition else ([], 0) for scan in scans]
             unread += sum(failed for _, failed in read)
             conditions = [" AND ".join(parts) or "TRUE" for parts, _ in read]
-            entries.append(_entry(query.at, query.seconds, conditions, scans, origin, ["where"] * len(scans)))
+            identity = query_id(query.application, query.execution, query.at)
+            entries.append(_entry(identity, query.at, query.seconds, conditions, scans, origin, ["where"] * len(scans)))
     skipped = [f"{unread:,} conditions of event logs could not be read, and count as TRUE"] if unread else []
     return entries, skipped
 
@@ -108,12 +144,18 @@ def _is_below(place: str, root: str) -> bool:
 
 
 def _entry(
-    at: int, seconds: float | None, conditions: list[str], scans: Sequence[PastScan], origin: str, kinds: Sequence[str]
+    identity: str,
+    at: int,
+    seconds: float | None,
+    conditions: list[str],
+    scans: Sequence[PastScan],
+    origin: str,
+    kinds: Sequence[str],
 ) -> Entry:
     columns = sorted({column for scan in scans for column in scan.columns})
     counts = {name: sum(scan.counts.get(name, 0) for scan in scans) for name in ("files", "bytes", "rows", "kept")}
     return {
-        "query": _identity(at, conditions, columns),
+        "query": identity,
         "at": at * 1000,
         "source": origin,
         "conditions": conditions,
@@ -126,11 +168,6 @@ def _entry(
         "seconds": seconds,
         "redacted": False,
     }
-
-
-def _identity(at: int, conditions: Sequence[str], columns: Sequence[str]) -> str:
-    """Return an id that is the same for the same past query, so that none is imported twice."""
-    return str(uuid5(NAMES, json.dumps([at, list(conditions), list(columns)])))
 
 
 def _from_sql(
@@ -153,7 +190,8 @@ def _from_sql(
                 conditions = [predicate_text(scan.predicate) for scan in scans]
                 past = [PastScan("", "", [c for c in columns if "." not in c], {}) for columns in read_columns]
                 kinds = ["where" if scan.wanted is None else means_of(scan.wanted) for scan in scans]
-                entries.append(_entry(at, seconds, conditions, past, origin, kinds))
+                identity = query_id(at, conditions, sorted({c for scan in past for c in scan.columns}))
+                entries.append(_entry(identity, at, seconds, conditions, past, origin, kinds))
     return entries, skipped
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.workload.statistics import WorkloadStatistics, statistics
@@ -20,7 +19,7 @@ from hedgerow.spark.start.session import first_line, in_own_session, meaning
 from hedgerow.spark.storage.source import open_source
 from hedgerow.spark.wire import QueryNote, ScanNote
 from hedgerow.sql.redact import redact
-from hedgerow.tables.query_log import QueryLog, Waiting
+from hedgerow.tables.query_log import QueryLog, Waiting, query_id
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -41,7 +40,8 @@ class Log:
         self._listener = QueryListener(spark)
         self._waiting = {name: Waiting(log) for name, log in logs.items()}
         self._names = {log.root: name for name, log in logs.items()}
-        self._process, self._count, self.lost = uuid4().hex, 0, 0
+        self._application: str = spark.sparkContext.applicationId
+        self.lost = 0
         self._lock, self._stopped = Lock(), Event()
         self._listener.start(list(self._names))
         self._thread = Thread(target=self._run, args=(every,), name="hedgerow-log", daemon=True)
@@ -114,11 +114,10 @@ class Log:
             self._waiting[name].add(some)
 
     def _entry(self, note: QueryNote, scans: Sequence[ScanNote]) -> dict[str, Any]:
-        self._count += 1
         conditions = [" AND ".join(scan.where) or "TRUE" for scan in scans]
         key = self._key
         return {
-            "query": f"{self._process}-{self._count}",
+            "query": query_id(self._application, note.execution, note.at),
             "at": note.at,
             "source": "session",
             "conditions": conditions if key is None else [redact(condition, key) for condition in conditions],

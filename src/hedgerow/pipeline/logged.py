@@ -76,7 +76,7 @@ def logged_queries(
             skipped.append(f"logged query {number} is left out: its literals were redacted")
             continue
         try:
-            scans = _read(name, row.columns, row.conditions)
+            scans = read_conditions(name, row.columns, row.conditions)
         except WorkloadError as error:
             skipped.append(f"logged query {number} is left out: {error}")
             continue
@@ -102,7 +102,7 @@ def as_workload(logged: Sequence[LoggedQuery], weights: Sequence[float], skipped
     return Workload(tuple(replace(query, id=f"q{n}") for n, (_, query) in enumerate(queries, 1)), tuple(skipped))
 
 
-def _read(table: str, columns: Sequence[str], conditions: Sequence[str]) -> Workload:
+def read_conditions(table: str, columns: Sequence[str], conditions: Sequence[str]) -> Workload:
     """Return the scans of a query. Spark writes names of columns without quotes, even reserved words of SQL."""
     read = ", ".join(map(in_backticks, columns)) or "1"
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
-VERSION = 7  # raised with every change of a class
+VERSION = 8  # raised with every change of a class
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,8 +410,9 @@ class ScanNote:
 
 @dataclass(frozen=True, slots=True)
 class QueryNote:
-    """A query that has ended; `at`: milliseconds since 1970 at its start."""
+    """A query that has ended; `execution`: Spark's number for it, `at`: milliseconds since 1970 at its start."""
 
+    execution: int
     at: int
     seconds: float
     scans: Sequence[ScanNote]

@@ -17,7 +17,7 @@ from io import BytesIO
 from pathlib import Path
 from tempfile import gettempdir
 from typing import TYPE_CHECKING, Any
-from uuid import UUID, uuid4
+from uuid import UUID, uuid4, uuid5
 from zlib import crc32
 
 import pyarrow as pa
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Entry = Mapping[str, Any]
 SCHEMA = pa.schema(
     [
-        ("query", pa.string()),  # an id that no other entry of any log has
+        ("query", pa.string()),  # an id: the same for the same query, noted by a session or imported
         ("at", pa.timestamp("us", "UTC")),  # when the query started
         ("source", pa.string()),  # session, or the file that the query was imported from
         ("conditions", pa.list_(pa.string())),  # the condition of each scan of the table, as SQL
@@ -52,7 +52,12 @@ SCHEMA = pa.schema(
         ("redacted", pa.bool_()),
     ]
 )
-NAMES = UUID("0b8f4f0e-6d0b-4a3c-9f43-1f5d8a6f0f52")  # the namespace of the ids of imported queries
+_NAMES = UUID("0b8f4f0e-6d0b-4a3c-9f43-1f5d8a6f0f52")  # the namespace of the ids of queries
+
+
+def query_id(*facts: Any) -> str:
+    """Return an id for the query with these facts; a query of Spark has its application, number and start."""
+    return str(uuid5(_NAMES, json.dumps(facts)))
 
 
 @dataclass(frozen=True)

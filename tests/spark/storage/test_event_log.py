@@ -14,6 +14,7 @@ from hedgerow.spark.storage.event_log import past_queries
 PLAN = {"nodeName": "Range", "simpleString": "", "metadata": {}, "metrics": [], "children": []}
 EVENT = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecution"
 EVENTS = (
+    {"Event": "SparkListenerApplicationStart", "App ID": "app-1", "Timestamp": 900},
     {"Event": f"{EVENT}Start", "executionId": 1, "time": 1000, "sparkPlanInfo": PLAN},
     {"Event": f"{EVENT}End", "executionId": 1, "time": 3500},
 )
@@ -25,7 +26,14 @@ def test_a_log_of_a_running_program(tmp_path: Path, name: str) -> None:
     content = pa.Codec("zstd").compress(text, asbytes=True) if "zstd" in name else text
     (tmp_path / name).write_bytes(content)
     [query] = past_queries(tmp_path)
-    assert (query.at, query.seconds, query.scans) == (1000, 2.5, [])
+    assert (query.application, query.execution, query.at, query.seconds, query.scans) == ("app-1", 1, 1000, 2.5, [])
+
+
+def test_a_log_in_several_files(tmp_path: Path) -> None:
+    """Only the first one names the application."""
+    for number, events in enumerate((EVENTS[:1], EVENTS[1:]), 1):
+        (tmp_path / f"events_{number}_app-1").write_text("".join(json.dumps(event) + "\n" for event in events))
+    assert [query.application for query in past_queries(tmp_path)] == ["app-1"]
 
 
 @pytest.mark.parametrize("name", ("app-1.lz4", "app-1.lz4.inprogress"))

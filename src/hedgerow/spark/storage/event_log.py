@@ -41,8 +41,10 @@ class PastScan:
 
 @dataclass
 class PastQuery:
-    """A query that ended without an error, with its scans."""
+    """A query that ended without an error, with its scans. `execution`: the number that the application gave it."""
 
+    application: str
+    execution: int
     at: int  # milliseconds since 1970
     seconds: float
     scans: list[PastScan]
@@ -65,7 +67,7 @@ def past_queries(path: Path) -> Iterator[PastQuery]:
     files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
     if not path.exists():
         raise HedgerowError(f"there is no event log at {path}")
-    is_log = False
+    is_log, application = False, ""
     for file in files:
         if file.name.startswith((".", "appstatus")):
             continue
@@ -75,7 +77,9 @@ def past_queries(path: Path) -> Iterator[PastQuery]:
         totals: dict[int, int] = {}
         for event in _events(file):
             is_log = True
-            yield from _followed(event, running, totals)
+            if event["Event"] == "SparkListenerApplicationStart":  # only in the first file of a log in several
+                application = str(event.get("App ID"))
+            yield from _followed(event, application, running, totals)
     if not is_log:
         raise HedgerowError(f"{path} holds no event log of Spark")
 
@@ -108,7 +112,9 @@ def _lines(stream: Any) -> Iterator[bytes]:
     yield rest
 
 
-def _followed(event: dict[str, Any], running: dict[int, _Running], totals: dict[int, int]) -> Iterator[PastQuery]:
+def _followed(
+    event: dict[str, Any], application: str, running: dict[int, _Running], totals: dict[int, int]
+) -> Iterator[PastQuery]:
     """Note the facts of an event; yield the query if the event ends one."""
     with suppress(KeyError, TypeError, ValueError):
         match event["Event"].removeprefix(_EVENT):
@@ -130,7 +136,8 @@ def _followed(event: dict[str, Any], running: dict[int, _Running], totals: dict[
                     for plan in reversed(query.plans):
                         for scan in _scans(plan, "", None, values):
                             scans.setdefault((scan.place, scan.condition, *scan.columns), scan)
-                    yield PastQuery(query.at, (event["time"] - query.at) / 1000, list(scans.values()))
+                    seconds = (event["time"] - query.at) / 1000
+                    yield PastQuery(application, event["executionId"], query.at, seconds, list(scans.values()))
 
 
 def _scans(plan: Mapping[str, Any], condition: str, above: Any, values: Mapping[int, int]) -> Iterator[PastScan]:

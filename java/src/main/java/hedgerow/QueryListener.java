@@ -3,6 +3,7 @@ package hedgerow;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -57,6 +58,7 @@ public final class QueryListener extends SparkListener {
     private final List<String> roots = new CopyOnWriteArrayList<>();
     private final Deque<Wire.QueryNote> waiting = new ArrayDeque<>();
     private final Set<Long> ours = new HashSet<>(); // queries that Hedgerow runs itself
+    private final Map<Long, Long> startedAt = new HashMap<>(); // the others, as Spark's event log notes their start
     private final Object session;
     private final String tag;
     private long lost;
@@ -85,24 +87,29 @@ public final class QueryListener extends SparkListener {
 
     @Override
     public void onOtherEvent(SparkListenerEvent event) {
-        if (event instanceof SparkListenerSQLExecutionStart start && Scala.set(start.jobTags()).contains(tag)) {
-            ours.add(start.executionId());
+        if (event instanceof SparkListenerSQLExecutionStart start) {
+            if (Scala.set(start.jobTags()).contains(tag)) {
+                ours.add(start.executionId());
+            } else {
+                startedAt.put(start.executionId(), start.time());
+            }
         } else if (event instanceof SparkListenerSQLExecutionEnd end) {
             boolean isOurs = ours.remove(end.executionId());
+            Long started = startedAt.remove(end.executionId()); // null: before this listener was there
             QueryExecution query = end.qe();
             if (!isOurs && query != null && query.sparkSession() == session && !end.executionFailure().isDefined()) {
-                note(query, end.duration());
+                note(query, end, started == null ? end.time() - end.duration() / 1_000_000 : started);
             }
         }
     }
 
-    private void note(QueryExecution query, long nanos) {
+    private void note(QueryExecution query, SparkListenerSQLExecutionEnd end, long start) {
         try {
             Map<ScanKey, Wire.ScanNote> scans = new LinkedHashMap<>();
             read(query.executedPlan(), null, WHERE, scans);
             if (!scans.isEmpty()) {
-                long start = System.currentTimeMillis() - nanos / 1_000_000;
-                keep(new Wire.QueryNote(start, nanos / 1e9, List.copyOf(scans.values())));
+                keep(new Wire.QueryNote(
+                    end.executionId(), start, end.duration() / 1e9, List.copyOf(scans.values())));
             }
         } catch (Exception | LinkageError error) {
             PruningRule.LOG.info("Hedgerow does not log a query: " + error);

@@ -15,7 +15,7 @@ import java.util.Set;
 @JsonTypeInfo(use = JsonTypeInfo.Id.SIMPLE_NAME, property = "is")
 public sealed interface Wire {
     /** Raised with every change of a record. Python names its own in `Lists`, its first message. */
-    int VERSION = 7;
+    int VERSION = 8;
 
     // --- what Python says first ---
 
@@ -215,7 +215,7 @@ public sealed interface Wire {
     }
 
     /** The scans of a query that has ended. `at`: milliseconds since 1970 at its start; `lost`: unnoted queries before it. */
-    record QueryNote(long at, double seconds, List<ScanNote> scans) implements Wire {}
+    record QueryNote(long execution, long at, double seconds, List<ScanNote> scans) implements Wire {}
 
     record ScanNote(
         String root,
