@@ -94,3 +94,23 @@ def test_detach_lasts(things: str) -> None:
     assert detached == [[], []]  # no scan was looked at, and no process was started
     assert others == 1 and others_detached == []
     assert again == 1 and last == [1]
+
+
+TOLD = """
+def told():
+    return [row.files_opened for row in spark.sql("SELECT * FROM hedgerow_last_query()").collect()]
+
+assert rows(spark) == 20
+once, twice = told(), told()
+spark.sql("SELECT * FROM hedgerow_last_query()").show()
+shown = told()
+spark.sql("SELECT 1").collect()
+print(json.dumps([once, twice, shown, told()]))
+spark.stop()
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.long
+def test_to_ask_about_the_last_query_is_not_the_last_query(things: str) -> None:
+    assert run(START + TOLD, things) == [[1], [1], [1], []]

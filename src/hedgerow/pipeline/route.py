@@ -51,5 +51,5 @@ def detach(spark: SparkSession) -> None:
 
 
 def last_query(spark: SparkSession) -> list[ScanReport]:
-    """Return the files that each scan of a managed table in the session's last query opened; empty if none."""
+    """Return the files that each scan of a managed table in the session's last query opened; empty if it reads none."""
     return server.last_query(spark) if is_remote(spark) else session.last_query(spark)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.spark import wire
 from hedgerow.spark.start.jar import gateway
-from hedgerow.spark.start.session import OWN_QUERIES, needs_jvm
+from hedgerow.spark.start.session import needs_jvm
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,7 +24,7 @@ class QueryListener:
     def __init__(self, spark: SparkSession) -> None:
         needs_jvm(spark, "log queries")
         self._spark = spark
-        self._java: Any = gateway(spark).listener(spark._jsparkSession, OWN_QUERIES)
+        self._java: Any = gateway(spark).listener(spark._jsparkSession)
 
     def start(self, roots: list[str]) -> None:
         for root in roots:

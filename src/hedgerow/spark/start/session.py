@@ -27,7 +27,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 # The number of tasks that plan a query of a Delta table. Delta's default of 50 costs a local session 0.15 s more.
 _LOCAL_DELTA = {"spark.databricks.delta.snapshotPartitions": "2"}
-OWN_QUERIES = "hedgerow"  # the tag of jobs that Hedgerow runs by itself
+OWN_QUERIES = "hedgerow"  # the tag of jobs that Hedgerow runs by itself; the same as in UserQueries.java
 # With one of these settings Spark parses SQL texts in another way than Hedgerow does.
 OTHER_GRAMMAR = ("spark.sql.parser.escapedStringLiterals", "spark.sql.ansi.doubleQuotedIdentifiers")
 

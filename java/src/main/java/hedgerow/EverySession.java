@@ -63,7 +63,7 @@ public final class EverySession implements Consumer<SparkSessionExtensions> {
         List<Row> rows = new ArrayList<>();
         for (Rule<LogicalPlan> rule : Scala.list(methodsOf(SparkSession.active()).extraOptimizations())) {
             if (rule instanceof PruningRule ours) {
-                for (Wire.ScanReport scan : ours.reports()) {
+                for (Wire.ScanReport scan : ours.lastForSql()) {
                     rows.add(RowFactory.create(scan.table(), scan.files(), scan.filesOpened(), scan.bytes(),
                         scan.bytesOpened(), scan.seconds(), scan.reason(), scan.means()));
                 }

@@ -34,9 +34,9 @@ public final class Gateway {
         }
     }
 
-    /** Returns a listener for the queries of a session; `tag` marks those that Hedgerow runs itself. */
-    public QueryListener listener(Object session, String tag) {
-        return new QueryListener(session, tag);
+    /** Returns a listener for the queries of a session. */
+    public QueryListener listener(Object session) {
+        return new QueryListener(session);
     }
 
     /** Returns all settings of a session that are not at their defaults, and some that always count. */

@@ -53,6 +53,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
     static final Logger LOG = LoggerFactory.getLogger("hedgerow");
     private static final int MAX_LOGGED = 1000; // different lines
     private static final long BLOCK_BYTES = 128L << 20;
+    private static final Wire.ScanReport[] NO_SCANS = {};
 
     private final ThreadLocal<WeakReference<LogicalPlan>> answered = new ThreadLocal<>();
     private final Set<String> logged = ConcurrentHashMap.newKeySet();
@@ -61,7 +62,8 @@ public final class PruningRule extends Rule<LogicalPlan> {
     private final JoinRequests joins;
     private final MoreThanWhere more;
     private volatile boolean isAttached;
-    private volatile Wire.ScanReport[] last = {};
+    private volatile Wire.ScanReport[] last = NO_SCANS;
+    private volatile boolean isToldBySql;
 
     PruningRule(Python python) {
         this.python = python;
@@ -79,12 +81,14 @@ public final class PruningRule extends Rule<LogicalPlan> {
         return isAttached;
     }
 
-    /** Returns the decisions for the scans of the last query that read files. */
+    /** Returns the decisions for the scans of the user's last query. */
     public String last() {
         return Wire.write(last);
     }
 
-    Wire.ScanReport[] reports() {
+    /** Returns the same for a query that shows them: it does not count as the last one. */
+    Wire.ScanReport[] lastForSql() {
+        isToldBySql = true;
         return last;
     }
 
@@ -95,25 +99,36 @@ public final class PruningRule extends Rule<LogicalPlan> {
             return plan; // the optimizer calls the rule again until nothing changes
         }
         try {
-            if (!SessionSettings.isOn("hedgerow.enabled")) {
-                last = readsFiles(plan) ? new Wire.ScanReport[0] : last;
+            if (isLeftAlone(plan)) {
                 return plan;
             }
-            if (isLeftAlone(plan)) {
+            if (!SessionSettings.isOn("hedgerow.enabled")) {
+                remember(plan, readsFiles(plan) ? NO_SCANS : null);
                 return plan;
             }
             python.begin();
             QueryPlan query = new QueryPlan(plan, python, this);
             LogicalPlan found = query.pruned();
-            if (query.reports() != null) {
-                last = query.reports();
-            }
+            remember(plan, query.reports());
             answered.set(new WeakReference<>(found));
             return found;
         } catch (Exception | LinkageError error) {
             LOG.info("Hedgerow leaves a query as it is: " + error);
             return plan;
         }
+    }
+
+    /** Remembers the decisions for a user's query; `reports`: null if it reads no files. */
+    private void remember(LogicalPlan plan, Wire.ScanReport[] reports) {
+        if (UserQueries.isOwn()) {
+            return;
+        }
+        if (reports != null) {
+            last = reports;
+        } else if (isAttached && !isToldBySql && UserQueries.isUsers(plan)) {
+            last = NO_SCANS;
+        }
+        isToldBySql = false;
     }
 
     /** Returns a plan with the same answer over fewer files; null if WHERE says best which to skip. */

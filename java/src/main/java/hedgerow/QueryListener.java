@@ -60,13 +60,10 @@ public final class QueryListener extends SparkListener {
     private final Set<Long> ours = new HashSet<>(); // queries that Hedgerow runs itself
     private final Map<Long, Long> startedAt = new HashMap<>(); // the others, as Spark's event log notes their start
     private final Object session;
-    private final String tag;
     private long lost;
 
-    /** `tag` marks the jobs of Hedgerow's own queries. */
-    QueryListener(Object session, String tag) {
+    QueryListener(Object session) {
         this.session = session;
-        this.tag = tag;
     }
 
     /** From now on, scans of files below this folder are noted. */
@@ -88,7 +85,7 @@ public final class QueryListener extends SparkListener {
     @Override
     public void onOtherEvent(SparkListenerEvent event) {
         if (event instanceof SparkListenerSQLExecutionStart start) {
-            if (Scala.set(start.jobTags()).contains(tag)) {
+            if (Scala.set(start.jobTags()).contains(UserQueries.OWN)) {
                 ours.add(start.executionId());
             } else {
                 startedAt.put(start.executionId(), start.time());
