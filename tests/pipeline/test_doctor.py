@@ -9,9 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import hedgerow as hr
-from hedgerow.spark.session_settings import EFFECTS
+from hedgerow.spark.session_settings import DELTA_SWITCHES, EFFECTS, SWITCHES
 from hedgerow.spark.start.session import temporary_settings
-from tests.support.answers import without_skipping
+from tests.support.answers import ask, without_skipping
 from tests.support.lay_out import by_ranges
 
 
@@ -88,6 +88,38 @@ def test_what_a_setting_holds_back_is_what_is_said(
         assert (finding.advice is None) == expressions
         described = hr.table(attached, place).describe()["settings"]
         assert (described or "those it was written under") == finding.fact
+
+
+@pytest.mark.parametrize("switch", SWITCHES)
+def test_a_switch_that_is_off_is_named_with_what_it_holds_back(attached: SparkSession, switch: str) -> None:
+    for value, is_on in (("false", False), ("off", False), ("TRUE", True)):
+        with temporary_settings(attached, {switch: value}):
+            found = [f for f in hr.doctor(attached) if f.subject == "setting"]
+        said = (
+            [] if is_on else [(f"{switch} is {value}, so {SWITCHES[switch]}", f"to skip files again: RESET {switch}")]
+        )
+        assert [(f.fact, f.advice) for f in found] == said
+
+
+def test_delta_skips_nothing_without_its_statistics(
+    attached: SparkSession, delta: SparkSession, place: str, tmp_path: Path
+) -> None:
+    """What is said of the switch is so: with it off, neither Delta nor Hedgerow skips a file, but by partitions."""
+    table = str(tmp_path / "delta")
+    rows = delta.range(2000).selectExpr("id", "id DIV 1000 AS half")
+    rows.repartitionByRange(4, "id").write.format("delta").partitionBy("half").save(table)
+    hr.apply(delta, table, by_ranges(delta, table, "id", 500, ["id < 100"], "delta"))
+
+    def files(condition: str) -> int:
+        query = attached.sql(f"SELECT id FROM delta.`{table}` WHERE {condition}")
+        return sum(scan.files for scan in ask(query)[1])
+
+    assert (files("id < 100"), files("half = 0")) == (1, 2)
+    (switch,) = DELTA_SWITCHES
+    with temporary_settings(attached, {switch: "false"}):
+        assert (files("id < 100"), files("half = 0")) == (4, 2)
+        (finding,) = [f for f in hr.doctor(attached) if f.subject == "setting"]
+    assert finding.fact == f"{switch} is false, so {DELTA_SWITCHES[switch]}"
 
 
 def test_a_damaged_state(attached: SparkSession, place: str) -> None:

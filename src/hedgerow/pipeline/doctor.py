@@ -14,7 +14,7 @@ from hedgerow.pipeline.open import open_table
 from hedgerow.pipeline.route import last_query
 from hedgerow.spark.compute.try_task import try_task
 from hedgerow.spark.optimizer.jvm_facts import settings
-from hedgerow.spark.session_settings import limits, trust_line, without_engines
+from hedgerow.spark.session_settings import DELTA_SWITCHES, SWITCHES, limits, trust_line, without_engines
 from hedgerow.spark.start.delta_jars import NO_DELTA
 from hedgerow.spark.start.jar import gateway
 from hedgerow.spark.start.java import SUPPORTED_VERSIONS
@@ -73,6 +73,10 @@ def _of_session(spark: SparkSession) -> Iterator[Finding]:
         return
     enabled = str(spark.conf.get("hedgerow.enabled", "true")).lower() == "true"
     yield Finding("attached", "yes", None if enabled else "but hedgerow.enabled is false, so no file is skipped")
+    for name, effect in (SWITCHES | (DELTA_SWITCHES if has_delta(spark) else {})).items():
+        value = str(spark.conf.get(name, "true"))
+        if value.lower() != "true":
+            yield Finding("setting", f"{name} is {value}, so {effect}", f"to skip files again: RESET {name}")
     for scan in last_query(spark):
         opened = f"{scan.files_opened:,} of {scan.files:,} files of {scan.table}"
         yield Finding("last query", opened, scan.reason and f"the index was not used: {scan.reason}")

@@ -16,6 +16,19 @@ from hedgerow.spark.judged import NAMESPACES, ONLY_WITH_FIELD_IDS, is_in, kind_o
 
 TRUSTED = "spark.hedgerow.trusted"
 LOOKUPS = "hedgerow.lookups"  # the one setting of Hedgerow's own on which answers of Python depend
+# What each switch holds back that is not true, which is the default of all.
+SWITCHES = {
+    LOOKUPS: "= and IN skip files by bounds and listed values, but not by filters",
+    "hedgerow.topk": "ORDER BY with LIMIT opens all files of its WHERE",
+    "hedgerow.limit": "LIMIT opens all files of its WHERE",
+    "hedgerow.aggregates": "count, sum, avg, min, max and GROUP BY open all files of their WHERE",
+    "hedgerow.joins": "conditions on joined tables skip no file",
+    "hedgerow.partners": "ranges of the keys in joined tables skip no file",
+}
+# The same for Delta's own switch, where Delta is at hand.
+DELTA_SWITCHES = {
+    "spark.databricks.delta.stats.skipping": "only partitions skip files of Delta tables",
+}
 _CODE = {"spark.sql.extensions": "extension", "spark.plugins": "plugin"}  # the settings that load code
 _ENGINE = "engine"  # no setting of Spark: the engines that are loaded into it
 # How far Hedgerow skips files beside an engine or a setting of this kind. Delta still skips by its own bounds.
