@@ -13,10 +13,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-import sqlglot
 from sqlglot import exp
 
 from hedgerow.core.predicates.nodes import Column, Term
+from hedgerow.sql.parse import parse_one
 from hedgerow.sql.predicates import spark_sql, term_of
 from hedgerow.sql.to_sql import to_sql
 from hedgerow.sql.volatile_functions import depends_on_row_only, is_clock, is_parameter, is_volatile
@@ -44,7 +44,7 @@ class OpenValue:
     role: Role
 
     def has_parameter(self) -> bool:
-        return any(map(is_parameter, sqlglot.parse_one(self.text, read="spark").walk()))
+        return any(map(is_parameter, parse_one(self.text).walk()))
 
     def at(self, time: str, value: str | None = None) -> str:
         """Return the Spark SQL with this time for clocks and this value for parameters, both as Spark SQL.
@@ -62,10 +62,10 @@ def at_time(sql: str, time: str, value: str | None = None) -> str:
     def closed(node: exp.Expr) -> exp.Expr:
         if is_clock(node):
             type_ = "DATE" if "date" in type(node).__name__.lower() + node.name.lower() else "TIMESTAMP"
-            return sqlglot.parse_one(f"CAST({time} AS {type_})", read="spark")
-        return sqlglot.parse_one(value, read="spark") if value is not None and is_parameter(node) else node
+            return parse_one(f"CAST({time} AS {type_})")
+        return parse_one(value) if value is not None and is_parameter(node) else node
 
-    return to_sql(sqlglot.parse_one(sql, read="spark").transform(closed))
+    return to_sql(parse_one(sql).transform(closed))
 
 
 @dataclass(eq=False)
@@ -108,7 +108,7 @@ class OpenValues:
                 literal = self.values.get(value)
                 is_closed = is_closed and literal is not None
                 if literal is not None:
-                    side.replace(sqlglot.parse_one(literal, read="spark"))
+                    side.replace(parse_one(literal))
         if is_closed:
             self._closed |= places
         return condition if is_closed else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
@@ -13,6 +12,7 @@ from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.workload.queries import Query, shape
 from hedgerow.core.workload.wanted_rows import Aggregates, AnyRows, Top, WantedRows
+from hedgerow.sql.parse import parse_one
 from hedgerow.sql.to_sql import to_sql
 
 
@@ -72,7 +72,7 @@ def _texts(wanted: WantedRows | None) -> tuple[str, str, str]:
 
 def _where(query: Query) -> exp.Expr | None:
     try:
-        return sqlglot.parse_one(query.text, read=query.dialect).find(exp.Where) if query.text else None
+        return parse_one(query.text, query.dialect).find(exp.Where) if query.text else None
     except (SqlglotError, RecursionError):
         return None
 

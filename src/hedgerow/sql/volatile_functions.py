@@ -5,9 +5,10 @@ A condition that contains one of them is not learned from, unless `open_values` 
 
 from __future__ import annotations
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
+
+from hedgerow.sql.parse import parse_one
 
 _PARAMETERS = (exp.Placeholder, exp.Parameter, exp.SessionParameter)
 # A condition with one of these has a value that depends on more than the row, or changes over time.
@@ -58,7 +59,7 @@ def part_by_place(sql: str) -> str | None:
     ('RAND(3)', None)
     """
     try:
-        nodes = list(sqlglot.parse_one(sql, read="spark").walk())
+        nodes = list(parse_one(sql).walk())
     except SqlglotError:
         return None
     samples = [n for n in nodes if isinstance(n, exp.TableSample) and n.args.get("size") is None]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from hedgerow.sql.parse import parse_one
 from hedgerow.sql.to_sql import to_sql
 
 
@@ -18,7 +18,7 @@ def where_conjuncts(sql: str) -> list[str]:
     []
     """
     try:
-        where = sqlglot.parse_one(sql, read="spark").args.get("where")
+        where = parse_one(sql).args.get("where")
     except SqlglotError:
         return []
     if where is None or any(column.table for column in where.find_all(exp.Column)):

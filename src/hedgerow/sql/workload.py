@@ -21,6 +21,7 @@ from hedgerow.core.workload import queries as core
 from hedgerow.core.workload.queries import Join, Query, Scan
 from hedgerow.sql.join_edges import Edge
 from hedgerow.sql.open_values import OpenValue, OpenValues
+from hedgerow.sql.parse import parse
 from hedgerow.sql.pushdown import Pushdown, predicates
 from hedgerow.sql.relations import Base, Builder
 from hedgerow.sql.to_sql import to_sql
@@ -254,12 +255,12 @@ def _parse(sql: str, dialect: str) -> list[exp.Expr | None]:
 
     sqlglot reads such paths only in the dialect of Databricks."""
     try:
-        return sqlglot.parse(sql, read=dialect)
+        return parse(sql, dialect)
     except ParseError:
         if dialect != "spark" or ":" not in sql:
             raise
         with suppress(ParseError):
-            nodes = sqlglot.parse(sql, read="databricks")
+            nodes = parse(sql, "databricks")
             if any(node and node.find(exp.JSONExtract) for node in nodes):
                 return [node and node.transform(_open_variant_path) for node in nodes]
         raise
