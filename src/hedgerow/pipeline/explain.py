@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.core.errors import WorkloadError
 from hedgerow.core.predicates.nodes import TRUE, Cast, terms_of
-from hedgerow.core.predicates.sql_text import predicate_text, term_text
-from hedgerow.core.workload.queries import Query
+from hedgerow.core.predicates.sql_text import in_backticks, predicate_text, term_text
+from hedgerow.core.workload.queries import Query, is_spelling
 from hedgerow.core.workload.score import Means
 from hedgerow.pipeline.open import open_table
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import in_own_session, needs_jvm, spark_errors
+from hedgerow.spark.storage.paths import folders_read
 from hedgerow.sql.open_values import at_time
 from hedgerow.sql.volatile_functions import part_by_place
 from hedgerow.sql.where_conjuncts import where_conjuncts
@@ -88,14 +90,14 @@ def explain(spark: SparkSession, table: str, query: str, count: bool = True) -> 
     """Tell why a query opens and skips the files of a table that `apply` wrote.
 
     Args:
-        query: SQL that reads the table by its name, or only a condition.
+        query: SQL that reads the table by its name, by its place or through a view of it; or only a condition.
         count: also count the matching rows of each file that is opened, which reads these files.
     """
     needs_jvm(spark, "explain a query")
     opened = open_table(spark, table)
     is_query = _IS_QUERY.match(query) is not None
     sql = query if is_query else f"SELECT * FROM t WHERE {query}"  # a workload of one table fits any table
-    bound = _query(opened, sql)
+    bound = _query(opened, sql, {opened.name, table, opened.path.rpartition("/")[2]} if is_query else {"t"})
     p = bound.predicate(opened.name)
     by_place = part_by_place(sql)
     explained = opened.explained(_of_all_rows(bound) if by_place else bound)
@@ -116,15 +118,30 @@ def _of_all_rows(query: Query) -> Query:
     return replace(query, scans=tuple(replace(scan, predicate=TRUE, wanted=None) for scan in query.scans))
 
 
-def _query(table: ManagedTable, sql: str) -> Query:
-    """Return the query with the table's types; WorkloadError if it does not read the table."""
+def _query(table: ManagedTable, sql: str, names: Collection[str]) -> Query:
+    """Return the query with the table's types; WorkloadError if it does not read the table.
+
+    `names`: those by which it may call the table."""
     workload = Workload.from_sql([sql])
+    read = workload.tables()
+    if not any(is_spelling(r, name) for r in read for name in names) and not any(_is_over(table, r) for r in read):
+        others = f"it reads {', '.join(read)}, not {table.name}" if read else f"it does not read {table.name}"
+        raise WorkloadError(f"the query cannot be explained: {next(iter(workload.skipped), others)}")
     bound = table.bound(workload)
-    reading = [q for q in bound if q.reads(table.name)]
-    if not reading:
-        why = next(iter((*bound.skipped, *workload.skipped)), f"it does not read {table.name}")
-        raise WorkloadError(f"the query cannot be explained: {why}")
-    return reading[0]
+    if not len(bound):
+        raise WorkloadError(f"the query cannot be explained: {bound.skipped[0]}")
+    return bound.queries[0]
+
+
+def _is_over(table: ManagedTable, name: str) -> bool:
+    """True if a name in SQL, such as that of a view or delta.`/a/place`, stands for the files of the table."""
+    kind, _, place = name.partition(".")
+    parts = (kind, place) if kind.lower() in ("delta", "parquet") and "/" in place else name.split(".")
+    try:
+        folders = folders_read(table.spark.table(".".join(map(in_backticks, parts))))
+    except spark_errors():
+        return False
+    return bool(folders) and folders == folders_read(table.format.rows())
 
 
 def _not_understood(sql: str) -> list[str]:

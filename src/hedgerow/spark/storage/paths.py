@@ -72,6 +72,12 @@ def input_roots(frame: DataFrame) -> list[str]:
     return [str(root.toString()) for location in locations for root in _each(location.rootPaths())]
 
 
+def folders_read(frame: DataFrame) -> list[str]:
+    """Return the same as `input_roots` with the folders of Delta tables, which only an optimised plan names."""
+    locations = _locations(frame._jdf.queryExecution().optimizedPlan().collectLeaves())
+    return [str(root.toString()) for location in locations for root in _each(location.rootPaths())]
+
+
 def reads_only_files(frame: DataFrame) -> bool:
     """True if `files_by_folder` returns all sources of the frame's rows; a cache, for example, is no file."""
     leaves = _each(frame._jdf.queryExecution().optimizedPlan().collectLeaves())
