@@ -140,7 +140,7 @@ def copies_share(copies: int, shares: Mapping[str, Any] | None) -> str | None:
 
 
 def all_or(some: int, rows: int) -> str:
-    return "all" if some == rows else f"{some:,}"
+    return "all" if some == rows else "none" if not some else f"{some:,}"
 
 
 def share(value: float) -> str:

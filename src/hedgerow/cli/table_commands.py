@@ -24,15 +24,20 @@ def verify(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOption
     """
     with spark_of(ctx) as spark:
         report = hedgerow.table(spark, directory).verify()
-    count = report["rows_compared"]
+    count, checked = report["rows_compared"], report["files_with_statistics_checked"]
     compared = all_or(count, report["rows"])
-    verdict = "is as it was written" if count or not report["rows"] else "holds no rows in files as Hedgerow wrote them"
+    if count or not report["rows"]:
+        verdict = "is as it was written" + (", as far as its rows were compared" if "not_compared" in report else "")
+    else:
+        none = "fits its index, but no row was compared"
+        verdict = none if checked else "holds no rows in files as Hedgerow wrote them"
     Output(as_json).answer(
         report,
         {
             "table": f"{report['path']} {verdict}",
             "rows": f"{report['rows']:,}, {compared} compared",
-            "files": f"{report['files']:,}, the statistics of {report['files_with_statistics_checked']:,} compared",
+            "not compared": "\n".join(report.get("not_compared", ())) or None,
+            "files": f"{report['files']:,}, the statistics of {checked:,} compared",
             "not ours": f"{report['unknown_files']:,} files, always opened" if report.get("unknown_files") else None,
             "replicas": ", ".join(f"{name}: {status}" for name, status in report.get("replicas", {}).items()) or None,
         },

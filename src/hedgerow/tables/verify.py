@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
 from hedgerow.core.arrays import Ints
-from hedgerow.core.errors import HedgerowError
+from hedgerow.core.errors import HedgerowError, counted
 from hedgerow.core.index.without_columns import mentions, without_columns
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.predicates.sql_text import feature_text, quote_name
@@ -32,18 +33,36 @@ _MAX_CHECKED_FILES = 8  # the statistics of so many files are collected again
 T = TypeVar("T")
 
 
-def verify_files(table: StoredTable, seed: int) -> dict[str, int]:
-    """Compare a table with its checksums and statistics; return how much was compared. HedgerowError if they differ."""
+def verify_files(table: StoredTable, seed: int) -> dict[str, Any]:
+    """Compare a table with its checksums and statistics; return how much was compared. HedgerowError if they differ.
+
+    `not_compared`: why the rows of some writes have not been compared; left out if all have been."""
     snapshot = table.format.snapshot()
     if not table.format.is_shared:
         _raise_first(table, _changed_files(table, snapshot))
     same = [part for part in table.parts if part.entry.columns.items() <= snapshot.columns.items()]
-    rows = _compare_rows(table, same, snapshot)
+    why_not = {part.id: _why_not_compared(part, snapshot) for part in table.parts}
+    rows = _compare_rows(table, [part for part in same if why_not[part.id] is None], snapshot)
+    left = [part for part in table.parts if any(name in snapshot.files.place for name in part.known.names)]
+    reasons = Counter(reason for part in left if (reason := why_not[part.id]) is not None)
     if isinstance(table.format, ParquetFolder):
         _raise_first(table, _wrong_copies(table, table.format))
     damaged = [one.lookup.column for part in table.parts for one in part.filters if not is_intact(one.stored)]
     _raise_first(table, [f"its filter for look-ups of {column} is damaged" for column in damaged])
-    return {"rows_compared": rows, "files_with_statistics_checked": _compare_statistics(table, same, snapshot, seed)}
+    checked = {"rows_compared": rows, "files_with_statistics_checked": _compare_statistics(table, same, snapshot, seed)}
+    not_compared = [f"{counted(count, 'write')}: {reason}" for reason, count in reasons.items()]
+    return checked | ({"not_compared": not_compared} if not_compared else {})
+
+
+def _why_not_compared(part: Part, snapshot: Snapshot) -> str | None:
+    """Return why the rows of a part cannot be compared with those that were written; None if they can be."""
+    if part.entry.checksum is None:
+        return "an append to a Delta table has no checksum"
+    if not part.entry.columns.items() <= snapshot.columns.items():
+        return "some of its columns have been changed or dropped since"
+    if not all(snapshot.files.untouched(*file) for file in part.known.sizes_by_name.items()):
+        return "some of its rows or files have been deleted or replaced since"
+    return None
 
 
 def _changed_files(table: StoredTable, snapshot: Snapshot) -> list[str]:
@@ -60,14 +79,9 @@ def _changed_files(table: StoredTable, snapshot: Snapshot) -> list[str]:
 
 
 def _compare_rows(table: StoredTable, parts: Sequence[Part], snapshot: Snapshot) -> int:
-    """Compare all rows of the parts whose files are unchanged; return how many. Parts of equal columns form a group."""
-    files, compared = snapshot.files, 0
-
-    def is_whole(part: Part) -> bool:
-        return part.entry.checksum is not None and all(files.untouched(*f) for f in part.known.sizes_by_name.items())
-
-    whole = [part for part in parts if is_whole(part)]
-    for group in grouped(whole, lambda part: tuple(part.entry.columns)):  # hashes depend on the order of columns
+    """Compare all rows of the parts, whose files are unchanged; return how many. Equal columns form a group."""
+    compared = 0
+    for group in grouped(parts, lambda part: tuple(part.entry.columns)):  # hashes depend on the order of columns
         names = [name for part in group for name in part.known.names if not is_hidden(name)]
         columns = [quote_name(field["name"]) for field in group[0].entry.fields]
         with step(table.spark, "comparing all rows"):
@@ -155,7 +169,7 @@ def same_rows_as(table: StoredTable, replica: StoredTable) -> bool:
     return total(table.state.parts) == total(replica.state.parts)
 
 
-def report(compared: dict[str, int], facts: dict[str, Any]) -> dict[str, Any]:
+def report(compared: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
     """Return the report of a check: the compared numbers, and some of the table's facts from `describe`."""
     shown = ("path", "version", "rows", "files", "layout_files", "layout_files_left", "unknown_rows")
     counted = {key: len(facts[key]) for key in ("missing_files", "unknown_files")}
