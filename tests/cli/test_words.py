@@ -13,6 +13,7 @@ import typer
 from hedgerow.cli import app as cli_app
 from hedgerow.cli import commands as cli
 from hedgerow.cli.flags import _value, learner_params
+from hedgerow.cli.output import Output
 from hedgerow.core.errors import HedgerowError
 from hedgerow.spark.start.jvm_output import start_failure
 
@@ -75,3 +76,8 @@ def test_help_imports_nothing_heavy() -> None:
         "print({'numpy', 'pyarrow', 'pyspark', 'sqlglot'} & set(sys.modules))"
     )
     assert subprocess.check_output([sys.executable, "-c", program], text=True) == "set()\n"
+
+
+def test_a_list_in_a_message_stays_in_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    Output.line("warning", "2 of 3 queries are left out:\n  query q1\tis bad\n  query q2 is worse")
+    assert capsys.readouterr().err == "warning: 2 of 3 queries are left out:\n  query q1 is bad\n  query q2 is worse\n"

@@ -83,7 +83,9 @@ def main_options(
     master: Annotated[str, typer.Option(help="Where Spark runs.")] = "local[*]",
     memory: Annotated[str, typer.Option(help="Memory of the Spark driver, which locally does all the work.")] = "4g",
     conf: Annotated[Texts, typer.Option(metavar="KEY=VALUE", help="A Spark setting; repeatable.")] = None,
-    debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show where an error came from, and all that long warnings leave out.")
+    ] = False,
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
 ) -> None:
     """Learns from queries which rows belong in one file, and makes Spark open only the files that matter."""
@@ -92,8 +94,9 @@ def main_options(
 
 @contextmanager
 def spark_of(ctx: typer.Context) -> Iterator[SparkSession]:
-    """Give a session; while it lives, Hedgerow's warnings are printed as single lines."""
+    """Give a session; while it lives, Hedgerow's warnings are printed without the line of code that they come from."""
     options: Options = ctx.obj
+    is_debug = bool(ctx.find_root().params.get("debug"))
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if issubclass(category, hedgerow.HedgerowWarning):
@@ -106,11 +109,25 @@ def spark_of(ctx: typer.Context) -> Iterator[SparkSession]:
         warnings.simplefilter("always", hedgerow.HedgerowWarning)
         with _session(options) as spark:
             # Otherwise PySpark also logs a failed query, with Java's whole stack trace.
-            logging.disable(logging.NOTSET if options.wants_log else logging.CRITICAL)
+            logging.disable(logging.NOTSET if options.wants_log or is_debug else logging.CRITICAL)
+            own = logging.getLogger("hedgerow")
+            if is_debug:
+                own.addHandler(notes := _Notes(logging.INFO))
+                own.setLevel(logging.INFO)
             try:
                 yield spark
             finally:
                 logging.disable(logging.NOTSET)
+                if is_debug:
+                    own.removeHandler(notes)
+                    own.setLevel(logging.NOTSET)
+
+
+class _Notes(logging.Handler):
+    """Prints log records as notes."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        Output.line("note", record.getMessage())
 
 
 @contextmanager

@@ -13,6 +13,7 @@ import hedgerow
 from hedgerow.cli.app import JsonOption, SourceArgument, is_log, spark_of
 from hedgerow.cli.flags import AutoFlags
 from hedgerow.cli.output import Output, share
+from hedgerow.core.errors import first_few
 
 if TYPE_CHECKING:
     from hedgerow.pilot.autopilot import Mode
@@ -50,7 +51,7 @@ def import_log(
     with spark_of(ctx) as spark:
         imported = hedgerow.import_log(spark, source, queries, table)
     output = Output(as_json)
-    for remark in imported.skipped:
+    for remark in first_few(imported.skipped, "--json lists all"):
         output.line("note", remark)
     output.answer(
         {"imported": imported.entries, "skipped": list(imported.skipped)}, {"imported": f"{imported.entries:,} queries"}

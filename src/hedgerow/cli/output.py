@@ -26,8 +26,9 @@ class Output:
 
     @staticmethod
     def line(kind: str, sentence: str) -> None:
-        """Print `error: ...`, `warning: ...` or `note: ...` to standard error, as one line."""
-        typer.echo(f"{kind}: {' '.join(sentence.split())}", err=True)
+        """Print `error: ...`, `warning: ...` or `note: ...` to standard error; a list stays in lines."""
+        first, *rest = (" ".join(line.split()) for line in sentence.split("\n"))
+        typer.echo("\n  ".join([f"{kind}: {first}", *rest]), err=True)
 
     def answer(self, document: Mapping[str, Any], facts: Mapping[str, str | None]) -> None:
         """Print one JSON document, or one line per fact; facts that are None are left out."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from hedgerow.cli.output import Output, share
+from hedgerow.core.errors import shortened
 
 if TYPE_CHECKING:
     from hedgerow.pipeline.advice import Advice
@@ -80,18 +81,6 @@ def _short(text: str) -> str:
     """Return the text if it goes into a file or a pipe; else what fits into a line of the terminal."""
     width = max(_MIN_WIDTH, get_terminal_size().columns - _FIGURES_WIDTH)
     return shortened(text, width) if sys.stdout.isatty() else text
-
-
-def shortened(text: str, width: int) -> str:
-    """Return a text without its middle if it is longer than `width`: its ends say most about a condition.
-
-    >>> shortened("country = 'de' AND ts >= 1 AND ts < 9 ORDER BY ts LIMIT 9", 36)
-    "country = 'de' AND ... Y ts LIMIT 9"
-    """
-    if len(text) <= width:
-        return text
-    tail = (width - 5) * 2 // 5
-    return f"{text[: width - 5 - tail].rstrip()} ... {text[-tail:].lstrip()}"
 
 
 def _seconds(value: float | None) -> str:

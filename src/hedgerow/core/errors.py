@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
@@ -57,16 +58,43 @@ class HedgerowWarning(UserWarning):
     """Something was left out, but the work continues."""
 
 
-_LISTED = 5  # sentences in one warning
+_LISTED, _LONGEST = 5, 240  # sentences in one warning, and characters in one sentence
+_LOGGER = logging.getLogger("hedgerow")
 
 
 def warn(summary: str, sentences: Sequence[str]) -> None:
-    """Warn with a summary and the first sentences, several of them in lines; without sentences there is no warning."""
-    if len(sentences) == 1:
-        advise(f"{summary}: {sentences[0]}")
-    elif sentences:
-        more = [f"and {len(sentences) - _LISTED:,} more"] if len(sentences) > _LISTED else []
-        advise("\n  ".join([f"{summary}:", *sentences[:_LISTED], *more]))
+    """Warn with a summary and the first sentences, several of them in lines; without sentences there is no warning.
+
+    The log of `hedgerow` gets all sentences at level INFO if the warning has not all of them as they are."""
+    few = first_few(sentences, "level INFO of the log hedgerow, or --debug on the command line, lists all")
+    if few != list(sentences):
+        _LOGGER.info("%s", "\n  ".join([f"{summary}:", *sentences]))
+    if len(few) == 1:
+        advise(f"{summary}: {few[0]}")
+    elif few:
+        advise("\n  ".join([f"{summary}:", *few]))
+
+
+def first_few(sentences: Sequence[str], all_of_them: str) -> list[str]:
+    """Return the first sentences without the middles of long ones, and how many more there are.
+
+    >>> first_few(["a", "b", "c", "d", "e", "f", "g"], "--json lists all")
+    ['a', 'b', 'c', 'd', 'e', 'and 2 more; --json lists all']
+    """
+    more = [f"and {len(sentences) - _LISTED:,} more; {all_of_them}"] if len(sentences) > _LISTED else []
+    return [*(shortened(sentence, _LONGEST) for sentence in sentences[:_LISTED]), *more]
+
+
+def shortened(text: str, width: int) -> str:
+    """Return a text without its middle if it is longer than `width`: its ends say most about a condition.
+
+    >>> shortened("country = 'de' AND ts >= 1 AND ts < 9 ORDER BY ts LIMIT 9", 36)
+    "country = 'de' AND ... Y ts LIMIT 9"
+    """
+    if len(text) <= width:
+        return text
+    tail = (width - 5) * 2 // 5
+    return f"{text[: width - 5 - tail].rstrip()} ... {text[-tail:].lstrip()}"
 
 
 def counted(count: float, noun: str, plural: str = "") -> str:
