@@ -78,6 +78,18 @@ def test_help_imports_nothing_heavy() -> None:
     assert subprocess.check_output([sys.executable, "-c", program], text=True) == "set()\n"
 
 
+def test_messages_name_flags_in_place_of_arguments() -> None:
+    learn = typer.main.get_command(cli.app).commands["learn"]  # type: ignore[attr-defined]
+    for message, told in {
+        "name the queries' table with table=": "name the queries' table with --table",
+        "trees= and given= exclude each other": "--trees and --given exclude each other",
+        "learn with learner='mto': a, b": "learn with --learner mto: a, b",
+        "block_rows=, or to=": "--block-rows, or to=",
+        "the folder table=3 hides its files": "the folder table=3 hides its files",
+    }.items():
+        assert cli_app.with_flags(learn, message) == told
+
+
 def test_a_list_in_a_message_stays_in_lines(capsys: pytest.CaptureFixture[str]) -> None:
     Output.line("warning", "2 of 3 queries are left out:\n  query q1\tis bad\n  query q2 is worse")
     assert capsys.readouterr().err == "warning: 2 of 3 queries are left out:\n  query q1 is bad\n  query q2 is worse\n"

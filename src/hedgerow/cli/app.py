@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
@@ -36,7 +37,8 @@ class Commands(TyperGroup):
         except Exception as error:
             if ctx.params.get("debug") or (sentence := one_sentence(error)) is None:
                 raise
-            Output.line("error", sentence)
+            command = self.get_command(ctx, ctx.invoked_subcommand or "")
+            Output.line("error", with_flags(command, " ".join(sentence.split())))
             raise typer.Exit(1) from None
 
 
@@ -58,6 +60,7 @@ class Options:
         return "spark.log.level" in self.conf
 
 
+_ARGUMENT = re.compile(r"\b([a-z_]+)=(?:'(\w+)'|(?=[\s,.:;]|$))")  # such as to= or learner='mto' in a message
 Texts = list[str] | None
 SourceArgument = Annotated[
     str, typer.Argument(metavar="SOURCE", help="data/orders, orders.parquet or a catalog table.")
@@ -100,7 +103,7 @@ def spark_of(ctx: typer.Context) -> Iterator[SparkSession]:
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if issubclass(category, hedgerow.HedgerowWarning):
-            Output.line("warning", str(message))
+            Output.line("warning", with_flags(ctx.command, str(message)))
         else:
             usual(message, category, *where, **more)
 
@@ -157,6 +160,18 @@ def one_sentence(error: Exception) -> str | None:
 
         return first_line(error) if isinstance(error, spark_errors()) else None
     return None
+
+
+def with_flags(command: Any, message: str) -> str:
+    """Return a message of a Python function with the command's flags in place of arguments: `table=` is `--table`."""
+    names = [name for parameter in getattr(command, "params", ()) for name in parameter.opts if name.startswith("--")]
+    flags = {name[2:].replace("-", "_"): name for name in names}
+
+    def flag(argument: re.Match[str]) -> str:
+        name, value = argument.groups()
+        return argument[0] if name not in flags else flags[name] if value is None else f"{flags[name]} {value}"
+
+    return _ARGUMENT.sub(flag, message)
 
 
 def key_value(option: str, text: str) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import hedgerow
-from hedgerow.cli.app import JsonOption, SourceArgument, is_log, spark_of
+from hedgerow.cli.app import JsonOption, SourceArgument, is_log, spark_of, with_flags
 from hedgerow.cli.flags import AutoFlags
 from hedgerow.cli.output import Output, share
 from hedgerow.core.errors import first_few
@@ -85,7 +85,7 @@ def auto(
         {**asdict(decision), "done": decision.done},
         {
             "decision": decision.action + ("" if decision.done or decision.action == "nothing" else ", not done"),
-            "because": "\n".join(decision.reasons),
+            "because": "\n".join(with_flags(ctx.command, reason) for reason in decision.reasons),
             "took": None if outcome is None else f"{outcome.seconds:,.1f} s, estimated {decision.cost:,.1f} s",
             "written": None if outcome is None else outcome.path,
         },
