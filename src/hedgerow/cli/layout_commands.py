@@ -191,7 +191,7 @@ def score(
         json.loads(result.to_json()),
         {
             "rows read": share(result.rows_read),
-            "blocks read": f"{share(result.blocks_read)} of {result.blocks:,}",
+            "files read" if layouts is None else "blocks read": f"{share(result.blocks_read)} of {result.blocks:,}",
             "bytes read": share(result.bytes_read),
             "rows needed": None if result.selectivity is None else share(result.selectivity),
             "seconds a query": seconds_shown(result.seconds, result.seconds_now),

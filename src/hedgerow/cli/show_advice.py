@@ -30,7 +30,7 @@ def show_advice(advice: Advice, output: Output) -> None:
     rows = [now, *map(_row, advice.proposals)]
     if advice.bound is not None:
         rows.append(["rows needed", share(advice.bound), "", "", "", "no layout reads less"])
-    numbers = [(title, True) for title in ("rows read", "blocks", "s a query", "learned in")]
+    numbers = [(title, True) for title in ("rows read", "files", "s a query", "learned in")]
     output.table([("layout", False), *numbers, ("", False)], rows)
     titles = [("queries", True), *((figure, True) for figure in FIGURES), ("by", False)]
     for change, kinds in in_groups(advice.kinds).items():

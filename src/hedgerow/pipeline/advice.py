@@ -77,7 +77,7 @@ class Advice:
     def _repr_html_(self) -> str:
         rows = [(o.name, *o.figures(), o.why_not) for o in self.proposals]
         now = "as it is", f"{self.rows_read:.1%}", None, None if self.now is None else f"{self.now:.2f}", None
-        table = html_table([now, *rows], ["layout", "rows read", "blocks", "seconds", ""])
+        table = html_table([now, *rows], ["layout", "rows read", "files", "seconds", ""])
         kinds = [(kind.text, kind.change, kind.queries, *kind.figures()) for kind in self.kinds]
         listed = html_table(kinds, ["kind of query", f"with {self.proposals[0].name}", "queries", *FIGURES])
         return f"{table}{listed}{html_table([('advice', self.sentence)])}"

@@ -30,6 +30,8 @@ _NEAR_THE_BOUND = 1.02  # times the rows that queries need: no further learner i
 class Proposal:
     """A learner's layout of the table, with its score for queries with literals that the workload does not have.
 
+    The blocks of the score are the files that `apply` would write: of each block one, of each partition its own.
+
     `why_not`: why there is none, or why it is not to be taken."""
 
     name: str
@@ -64,19 +66,19 @@ class Proposal:
         return () if self.learned is None else self.learned.slower
 
     def figures(self) -> tuple[str | None, str | None, str | None]:
-        """Return the share of rows read, the blocks, and the seconds of a query, as text."""
+        """Return the share of rows read, the files, and the seconds of a query, as text."""
         read = None if self.score is None else f"{self.score.rows_read:.1%}"
-        blocks = None if self.score is None else f"{self.score.blocks:,}"
-        return read, blocks, None if self.estimate is None else f"{self.estimate.then:.2f}"
+        files = None if self.score is None else f"{self.score.blocks:,}"
+        return read, files, None if self.estimate is None else f"{self.estimate.then:.2f}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, without the layout."""
         score = self.score
         return {
             "name": self.name,
-            "blocks": None if score is None else score.blocks,
+            "files": None if score is None else score.blocks,
             "rows_read": None if score is None else score.rows_read,
-            "blocks_read": None if score is None else score.blocks_read,
+            "files_read": None if score is None else score.blocks_read,
             "bytes_read": None if score is None else score.bytes_read,
             "seconds": None if self.estimate is None else self.estimate.then,
             "fit_seconds": None if self.learned is None else self.learned.fit_seconds,
@@ -85,10 +87,10 @@ class Proposal:
         }
 
     def __str__(self) -> str:
-        read, blocks, seconds = self.figures()
+        read, files, seconds = self.figures()
         if self.score is None:
             return f"{self.name}: {self.why_not}"
-        figures = f"{read} of the rows, {blocks} blocks" + ("" if seconds is None else f", {seconds} s a query")
+        figures = f"{read} of the rows, {files} files" + ("" if seconds is None else f", {seconds} s a query")
         return f"{self.name}: {figures}" + ("" if self.why_not is None else f"; {self.why_not}")
 
 
