@@ -13,6 +13,12 @@ from hedgerow.pipeline.estimate_seconds import SMALL_TABLE_BYTES
 from hedgerow.pipeline.proposals import Proposal
 from hedgerow.pipeline.query_kinds import FIGURES, QueryKind, in_groups
 
+_AS_MANY, _IN_VAIN = 0.95, 2.0  # times the share of rows that queries read now
+_BY_INDEX = (
+    "its index gains this, and not the place of the rows, of which queries read no fewer than now: "
+    "but Hedgerow only indexes files that it writes"
+)
+
 
 @dataclass(frozen=True)
 class Advice:
@@ -20,6 +26,7 @@ class Advice:
 
     Args:
         rows_read: the share of rows that a query reads in the table as it is.
+        files_read: the share of its files that a query opens now.
         now: the seconds of a query in the table as it is.
         bound: the share of rows that queries need; no layout reads less.
         rewrite_seconds: the least and the most seconds that a rewrite takes; None if they cannot be estimated.
@@ -30,6 +37,7 @@ class Advice:
     rows: int
     bytes: int
     rows_read: float
+    files_read: float
     now: float | None
     bound: float | None
     proposals: tuple[Proposal, ...]
@@ -55,6 +63,15 @@ class Advice:
     def kinds(self) -> tuple[QueryKind, ...]:
         """The kinds of queries in the first proposal: gains first, then equal kinds, then losses."""
         return self.proposals[0].kinds
+
+    @property
+    def gains_by_index(self) -> bool:
+        """True if the best proposal only saves the opening of files: queries read as many rows as now.
+
+        Its index skips these files, wherever the rows lie. Without one, Spark reads their footers first."""
+        if self.best is None or self.best.score is None:
+            return False
+        return self.best.score.rows_read >= _AS_MANY * self.rows_read and self.files_read >= _IN_VAIN * self.rows_read
 
     @property
     def pays_back_after(self) -> tuple[int, int] | None:
@@ -93,10 +110,11 @@ class Advice:
                 return f"leave it as it is, or allow slower queries: {first.name} makes queries {first.why_not}"
             slower = first.usual is not None and first.usual.then > first.usual.now
             return f"leave it as it is: {first.name} is the best, and {'is slower' if slower else 'saves too little'}"
+        only = f"; {_BY_INDEX}" if self.gains_by_index else ""
         if self.rewrite_seconds is None or self.pays_back_after is None:
-            return f"take {best.name}"
+            return f"take {best.name}{only}"
         seconds, queries = _range(*self.rewrite_seconds), _range(*self.pays_back_after)
-        return f"take {best.name}: the rewrite takes {seconds} s, which {queries} queries save"
+        return f"take {best.name}: the rewrite takes {seconds} s, which {queries} queries save{only}"
 
     def save(self, path: str | Path) -> None:
         """Save the best layout as a plan for `apply`. It also fits the rows that the table gets later."""
@@ -111,6 +129,7 @@ class Advice:
             "rows": self.rows,
             "bytes": self.bytes,
             "rows_read": self.rows_read,
+            "files_read": self.files_read,
             "seconds": self.now,
             "bound": self.bound,
             "advice": self.sentence,

@@ -84,6 +84,7 @@ def advise(
         opened.rows,
         round(opened.size),
         now.rows_read,
+        now.blocks_read,
         None if best.estimate is None else best.estimate.now,
         None if best.score is None else best.score.selectivity,
         tuple(ranked),
