@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import hedgerow
 from hedgerow.core.errors import HedgerowError
 from hedgerow.spark.start import delta_jars as jars
 from hedgerow.spark.start.delta_jars import PACKAGES, VARIABLE, cached_jars, delta_settings, package
@@ -129,3 +130,8 @@ def test_after_another_session(tmp_path: Path) -> None:
     (tmp_path / "things" / "_delta_log").mkdir(parents=True)
     rows, error = run(LATE, str(tmp_path / "things"))
     assert rows == 100 and "before any other session of the process" in error
+
+
+def test_a_session_has_one_public_name() -> None:
+    """With Delta if it can be had; there is no second one that lacks it."""
+    assert [name for name in hedgerow._PUBLIC if "session" in name.lower()] == ["session"]
