@@ -1,4 +1,4 @@
-"""What every learner promises, whatever it learns: one suite for all."""
+"""What every learner promises, whatever it learns: one suite for all, and for each method as its paper has it."""
 
 from __future__ import annotations
 
@@ -27,15 +27,14 @@ from hedgerow.core.predicates.nodes import And, Compare, Expr, In, IsNull, Like,
 from hedgerow.core.pruning.block_stats import T_BIT
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.pipeline.learner_names import LEARNERS, make_learner
+from tests.support.published_forms import PUBLISHED, published_cuts, published_learner
 
 ROWS, BLOCK = 2_000, 100
 PARAMETERS: dict[str, dict[str, Any]] = {
     "woodblock": {"max_trees": 16, "budget_seconds": None},
     "zorder_learned": {"iterations": 20},
-}
-PUBLISHED: dict[str, tuple[str, dict[str, Any]]] = {
-    "MTO, as published": ("pando", {"k": 1, "criterion": "skip", "cells": 1, "cost": "trees"}),
-    "Pando, as published": ("pando", {"k": 2, "criterion": "skip", "cells": "tuned", "cost": "trees"}),
+    "WOODBLOCK": {"max_trees": 16, "budget_seconds": None},
+    "learned bits": {"iterations": 20},
 }
 X, Y, WORD = col("x"), col("y"), col("word")
 QUERIES: tuple[Predicate, ...] = (
@@ -49,8 +48,8 @@ pytestmark = pytest.mark.parametrize("name", (*LEARNERS, *PUBLISHED))
 
 
 def learner(name: str) -> Learner:
-    learner_name, parameters = PUBLISHED.get(name, (name, PARAMETERS.get(name, {})))
-    return make_learner(learner_name, **parameters)
+    limits = PARAMETERS.get(name, {})
+    return published_learner(name, **limits) if name in PUBLISHED else make_learner(name, **limits)
 
 
 def table(rows: int = ROWS) -> pa.Table:
@@ -60,8 +59,11 @@ def table(rows: int = ROWS) -> pa.Table:
     return pa.table({"x": x, "y": y, "word": word})
 
 
-def problem(of: pa.Table | None = None, queries: tuple[Predicate, ...] = QUERIES, block_rows: int = BLOCK) -> Problem:
-    return Problem.build(Sample.of_table(table() if of is None else of), queries, block_rows)
+def problem(
+    name: str, of: pa.Table | None = None, queries: tuple[Predicate, ...] = QUERIES, block_rows: int = BLOCK
+) -> Problem:
+    sample = Sample.of_table(table() if of is None else of)
+    return Problem.build(sample, queries, block_rows, cuts=published_cuts(name))
 
 
 def complete(rows: Rows, layout: Layout) -> Rows:
@@ -84,7 +86,7 @@ def unseen() -> Rows:
 
 
 def printed(names: list[str]) -> list[str]:
-    return [layout_to_json(learner(n).fit(problem())) for n in names]
+    return [layout_to_json(learner(n).fit(problem(n))) for n in names]
 
 
 @pytest.mark.long
@@ -108,7 +110,7 @@ def test_another_process_learns_the_same(name: str) -> None:
 
 def test_fit_is_pure_and_the_layout_does_its_work(name: str) -> None:
     """Fitting twice is as fitting once; rows go to blocks one by one as all at once; the layout survives JSON."""
-    given, made = problem(), learner(name)
+    given, made = problem(name), learner(name)
     before = deepcopy((given.cuts, given.weights, given.truth.tolist(), [a.tolist() for a in given.clauses.arrays]))
     layout = made.fit(given)
     assert layout_to_json(made.fit(given)) == layout_to_json(layout)
@@ -130,7 +132,7 @@ def test_fit_is_pure_and_the_layout_does_its_work(name: str) -> None:
 
 
 def test_pruning_never_drops_a_row(name: str) -> None:
-    given = problem()
+    given = problem(name)
     layout = learner(name).fit(given)
     sample = replace(given.sample, rows=complete(given.sample.rows, layout))
     index, blocks = virtual_index(layout, sample), layout.assign(sample.rows)
@@ -140,7 +142,7 @@ def test_pruning_never_drops_a_row(name: str) -> None:
 
 
 def test_no_worse_than_rows_dealt_in_turn(name: str) -> None:
-    given = problem()
+    given = problem(name)
     layout = learner(name).fit(given)
     sample = replace(given.sample, rows=complete(given.sample.rows, layout))
     dealt = index_of_assignment(np.arange(ROWS) % layout.blocks, layout.blocks, sample)
@@ -170,7 +172,7 @@ def test_corners(name: str, corner: str) -> None:
     """A layout for all rows, or one sentence that says why there is none."""
     rows, queries, block_rows = CORNERS[corner]
     try:
-        given = problem(rows, queries, block_rows)
+        given = problem(name, rows, queries, block_rows)
         layout = learner(name).fit(given)
     except HedgerowError as error:
         assert "\n" not in str(error) and len(str(error)) < 300
@@ -183,7 +185,7 @@ def test_values_without_an_order_do_not_stop_a_learner(name: str) -> None:
     """No learner sorts by an array, although queries filter by it most often."""
     rows = pa.table({"x": list(range(300)), "list": [[i] for i in range(300)]})
     queries = (IsNull(col("list")), Not(IsNull(col("list"))), Compare(X, "<", lit(100)))
-    layout = learner(name).fit(problem(rows, queries, 20))
+    layout = learner(name).fit(problem(name, rows, queries, 20))
     assert layout.blocks
 
 
@@ -199,7 +201,7 @@ WRONG: dict[str, list[dict[str, Any]]] = {
 def test_a_wrong_parameter_is_named_in_one_sentence(name: str) -> None:
     for wrong in WRONG.get(name, []):
         with pytest.raises(LayoutError, match=next(iter(wrong))) as error:
-            make_learner(name, **wrong).fit(problem())
+            make_learner(name, **wrong).fit(problem(name))
         assert "\n" not in str(error.value)
     with pytest.raises(LayoutError, match="block_rows=0"):
-        problem(block_rows=0)
+        problem(name, block_rows=0)
