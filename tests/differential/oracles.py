@@ -1,6 +1,6 @@
 """The oracles: for many conditions at once, which files does each door keep, and which would it have to?
 
-truth       one job tells every condition on every row, without pruning
+truth       one job tells every condition on every row, without pruning; with two trees, on every row of either copy
 TLP         p, NOT p and p IS NULL: each keeps the files of its rows
 PQS         conditions made true for a random row, joined by AND: its file is kept
 CERT        p AND q is sound as p is, and keeps no file that p skips (else a warning: only speed is lost)
@@ -57,6 +57,7 @@ class World:
     names: dict[str, Any] = field(default_factory=dict)
     phases: list[Phase] = field(default_factory=list)
     wrong: list[tuple[tuple[str, Phase | None], str]] = field(default_factory=list)  # doors with conditions
+    own: int = 0  # rows of the table itself, where those of its second copy come after them
 
     def run(self, phases: int = 2, budget: int = 1 << 30) -> None:
         self.names = namespace(self.sessions)
@@ -136,6 +137,8 @@ class World:
         terms = self._ordered(maker) if self.planned else {}
         rows = evaluated(self.sessions.plain, self.rel, wanted, terms, self.tally.notes)
         files, known = list(rows.files), list(rows.known)
+        if self.plan.trees > 1:
+            files, known = self._with_copy(files, known)
         if self.size and known and len(set(files)) > 1 and self.kind not in MANY_QUERIES:
             self._decide(phase, files, known)
         if self.planned and files:
@@ -143,6 +146,18 @@ class World:
         plain, forms = [k.sql for k in known] or ["true"], self.forms or ONLY_FORMS.get(self.kind, ())
         whole = max(self.whole, MANY_QUERIES.get(self.kind, 0))
         self._rows(phase, [a_question(self.random, maker, plain, forms) for _ in range(whole)])
+
+    def _with_copy(self, files: list[str], known: list[Known]) -> tuple[list[str], list[Known]]:
+        """Add the rows of the second copy, if it has all rows; `self.own` is the number of rows before them."""
+        copy = f"parquet.`{self.names['table_glob']}/_hedgerow/replicas/tree-2`"
+        rows = evaluated(self.sessions.plain, copy, [k.sql for k in known], {}, self.tally.notes)
+        self.own = len(files)
+        if len(rows.files) != self.own:
+            self.tally.notes["phases with a stale copy"] += 1
+            return files, known
+        truths = {k.sql: k.truth for k in rows.known}
+        both_known = [Known(k.sql, k.truth + truths[k.sql]) for k in known if k.sql in truths]
+        return files + list(rows.files), both_known
 
     def _condition(self, maker: Maker) -> str:
         found = maker.atom()
@@ -208,7 +223,9 @@ class World:
         return ("attach", "route", "read") if phase.relation.name in ("path", "read") else ("attach", "route")
 
     def _compared(self, phase: Phase, door: str, files: list[str], plans: list[tuple[str, Known]]) -> None:
+        copies = [range(self.own), range(self.own, len(files))] if self.own else [range(len(files))]
         everything = set(files)
+        whole = [{files[i] for i in rows} for rows in copies if rows]
         kept = self.kept(door, [k.sql for _, k in plans])
         before: tuple[str, set[str]] | None = None
         for (oracle, p), opened in zip(plans, kept, strict=True):
@@ -218,11 +235,12 @@ class World:
                 self._failed(phase, door, oracle, p, opened, key)
                 continue
             opened = everything if EVERY in opened else opened
-            self.tally.compare(key, vacuous=everything <= opened)
-            needed = {f for f, t in zip(files, p.truth, strict=True) if t}
-            if needed - opened:
+            self.tally.compare(key, vacuous=any(files_of_copy <= opened for files_of_copy in whole))
+            if all(any(p.truth[i] and files[i] not in opened for i in rows) for rows in copies if rows):
                 self._unsound(phase, door, oracle, p, key)
-            if oracle == "CERT":
+            if len(whole) > 1:
+                self.tally.kinds["decisions for the second copy"] += not opened.isdisjoint(whole[1])
+            if oracle == "CERT" and not self.own:
                 if before is not None and p.sql.startswith(f"({before[0]}) AND ") and not opened <= before[1]:
                     self.tally.notes[f"CERT: a stricter condition keeps more ({door})"] += 1
                 before = p.sql, opened

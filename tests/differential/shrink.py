@@ -97,5 +97,7 @@ def _smaller(case: Case) -> Iterator[Case]:
     if len(plan.workload) > 1:
         yield replace(case, plan=replace(plan, workload=plan.workload[: len(plan.workload) // 2]))
         yield replace(case, plan=replace(plan, workload=plan.workload[len(plan.workload) // 2 :]))
+    if plan.trees > 1:
+        yield replace(case, plan=replace(plan, trees=1))
     if plan.learner != "range":
         yield replace(case, plan=replace(plan, learner="range"))

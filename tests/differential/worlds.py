@@ -87,7 +87,7 @@ READER_OPTIONS = (
 )  # fmt: skip
 WORLD_KINDS = (
     *("views", "names", "queries", "sets", "history", "foreign", "cases"),
-    *("zones", "storing", "decimals", "texts", "any", "parquet", "delta", "lookups", "deletes"),
+    *("zones", "storing", "decimals", "texts", "any", "parquet", "delta", "lookups", "deletes", "trees"),
 )
 # What the layout of a kind of world surely knows: expressions whose values depend on the settings that the kind changes.
 KIND_TERMS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -124,6 +124,7 @@ class Plan:
     history: tuple[str, ...] = ()  # lines of Python
     converted: bool = False
     lookups: bool = False  # every column that is looked up has a filter, whatever it gains
+    trees: int = 1  # layouts, each of a full copy
 
     @property
     def read_format(self) -> str:
@@ -209,12 +210,13 @@ def a_plan(random: Random, number: str, kind: str) -> Plan:
         number, format_, columns, random.choice((150, 240, 300)), write, terms, workload,
         random.choice(("qdtree", "qdtree", "range")), random.choice((8, 12, 20)),
         random.choice(FOLDERS) if kind in ("names", "any") and format_ == "parquet" else "t", lookups=kind == "lookups",
+        trees=2 if kind == "trees" else 1,
     )  # fmt: skip
     if kind == "foreign":
         return replace(plan, history=_alien(random, plan, random.choice(("", "sub"))))
     if kind == "deletes":
         return replace(plan, history=_deleted(random, plan))
-    if random.random() < {"history": 1.0, "any": 0.2, "lookups": 0.5}.get(kind, 0.05):
+    if random.random() < {"history": 1.0, "any": 0.2, "lookups": 0.5, "trees": 0.5}.get(kind, 0.05):
         plan = with_history(random, plan)
     return plan
 
@@ -225,7 +227,7 @@ def sources(columns: tuple[Column, ...]) -> tuple[Source, ...]:
 
 def with_history(random: Random, plan: Plan) -> Plan:
     match random.choice(("convert", "junk", "alien", "append", "append plainly", "nested", "deleted")):
-        case "convert" if plan.format == "parquet" and plan.folder == "t":
+        case "convert" if plan.format == "parquet" and plan.folder == "t" and plan.trees == 1:
             return _converted(random, plan)
         case "junk":
             name = random.choice(
@@ -340,7 +342,9 @@ def a_relation(random: Random, plan: Plan, kind: str, number: int) -> Relation:
         kinds = ["path", "read", "read", "catalog", "catalog"]
     if kind in ("views", "cases"):
         kinds = {"views": ["view", "view", "options"], "cases": ["cased", "cased", "catalog"]}[kind]
-    if any("alien" in line for line in plan.history):
+    if plan.trees > 1:  # the copies are read by their paths
+        kinds = ["path", "read", "read"]
+    if any("alien" in line for line in plan.history) and plan.trees == 1:
         kinds = ["options", "options", "path", "read", "view"]
     word = random.choice(kinds)
     view = f"v_{plan.number}_{number}"
@@ -455,7 +459,7 @@ def made(plan: Plan) -> list[str]:
         *configured("spark", plan.write),
         "workload = hr.Workload.from_sql([" + ", ".join(repr(sql) for sql in plan.workload) + "])",
         f"options = hr.LearnOptions(block_rows={plan.block_rows}, recurrence=1.0)",
-        f'learned = hr.learn(spark, source, workload, {plan.learner!r}, options, table="t")',
+        f'learned = hr.learn(spark, source, workload, {plan.learner!r}, options, table="t", trees={plan.trees})',
     ]
     to, how = (", table", ['table = place + "/" + folder']) if plan.format == "parquet" else ("", [])
     if plan.lookups:
