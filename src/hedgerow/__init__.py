@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from hedgerow.pipeline.route import route as route
     from hedgerow.pipeline.score import score as score
     from hedgerow.pipeline.score_tables import score_tables as score_tables
+    from hedgerow.pipeline.stable import stable as stable
     from hedgerow.pipeline.write_options import WriteOptions as WriteOptions
     from hedgerow.spark.start.session import session as session
     from hedgerow.sql.workload import Workload as Workload
@@ -84,6 +85,7 @@ _PUBLIC = {
     "score_tables": "hedgerow.pipeline.score_tables:score_tables",
     "session": "hedgerow.spark.start.session:session",
     "show": "hedgerow.picture.show:show",
+    "stable": "hedgerow.pipeline.stable:stable",
     "table": "hedgerow.pipeline.open:open_table",
 }
 __all__ = ["__version__", *_PUBLIC]

@@ -18,7 +18,8 @@ from hedgerow.core.predicates.types import Type
 from hedgerow.core.workload.wanted_files import means_of
 from hedgerow.pipeline.logged import read_conditions
 from hedgerow.spark.start.progress import step
-from hedgerow.spark.start.session import first_line, in_own_session, meaning, spark_errors
+from hedgerow.spark.start.session import first_line, in_own_session, spark_errors
+from hedgerow.spark.start.stable_functions import meaning
 from hedgerow.spark.storage.event_log import PastQuery, PastScan, past_queries
 from hedgerow.spark.storage.paths import plain_path
 from hedgerow.spark.storage.source import Source, open_source

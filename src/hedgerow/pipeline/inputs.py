@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hedgerow.core.errors import HedgerowError, LayoutError, SchemaError, WorkloadError, counted, meant, warn
 from hedgerow.core.workload.queries import Query, Workload
 from hedgerow.pipeline.likely_values import likely_values
-from hedgerow.spark.start.session import meaning
+from hedgerow.spark.start.stable_functions import meaning
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.source import Source, open_source
 from hedgerow.sql.workload import Workload as SqlWorkload

@@ -20,7 +20,8 @@ from hedgerow.core.predicates.sql_text import literal_text, quote_string, term_t
 from hedgerow.core.pruning.words import WORD
 from hedgerow.pipeline.logged import workload_of
 from hedgerow.spark.compute.constants import DATED, QUOTED, computed, literal_of
-from hedgerow.spark.start.session import meaning, spark_errors
+from hedgerow.spark.start.session import spark_errors
+from hedgerow.spark.start.stable_functions import meaning
 from hedgerow.spark.storage.source import Source
 from hedgerow.sql.open_values import OpenValue
 from hedgerow.tables.query_log import QueryLog

@@ -15,7 +15,8 @@ from hedgerow.core.errors import HedgerowError
 from hedgerow.core.workload.statistics import WorkloadStatistics, statistics
 from hedgerow.pipeline.logged import workload_of
 from hedgerow.spark.optimizer.query_notes import QueryListener
-from hedgerow.spark.start.session import first_line, in_own_session, meaning
+from hedgerow.spark.start.session import first_line, in_own_session
+from hedgerow.spark.start.stable_functions import meaning
 from hedgerow.spark.storage.source import open_source
 from hedgerow.spark.wire import QueryNote, ScanNote
 from hedgerow.sql.redact import redact

@@ -41,6 +41,7 @@ from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.compute.sample import draw, sample_size, with_rare_rows
 from hedgerow.spark.optimizer.jvm_facts import steady
 from hedgerow.spark.start.progress import step
+from hedgerow.spark.start.stable_functions import stable_functions
 from hedgerow.spark.storage.source import Source
 from hedgerow.tables.managed import ManagedTable
 
@@ -115,7 +116,7 @@ class TableProblem:
         asked, queries = tuple(queries), with_thresholds(queries, source.name, drawn, block_rows)
         predicates = tuple(q.predicate(source.name) for q in queries)
         warn(f"{len(refused)} conditions cannot be evaluated", refused)
-        changing = "expressions whose meaning may change, such as that of functions of your own"
+        changing = "expressions whose meaning may change (functions of your own may be declared by hedgerow.stable)"
         warn(f"nothing is learned from {len(unsteady)} {changing}", unsteady)
         noted = conditions_to_note(predicates, drawn.rows.distinct)
         counter: TableCounter | RowCounter
@@ -240,17 +241,19 @@ def _problem(
 
 
 def _steady(sample: Sample, frame: DataFrame) -> tuple[Sample, list[str]]:
-    """Return the sample without items that call a user's function, the clock or the session; a sentence for each item.
+    """Return the sample without items that change their meaning; a sentence for each.
 
-    No query uses statistics of such items: a function's name may be rebound, and 'today' is another day tomorrow. So
-    dividing rows by them saves nothing."""
+    These call the clock, the session, or a user's function that is not declared stable. No query uses statistics of
+    such items: a function's name may be rebound, and 'today' is another day tomorrow. So dividing rows by them saves
+    nothing."""
     columns_, truths = sample.rows.columns, sample.rows.truths
-    items = without_user_functions([*columns_, *truths])
+    items = without_user_functions([*columns_, *truths], stable_functions(frame.sparkSession))
     safe = list(filter(is_session_safe, items))
     used = {*safe, *steady(frame, [item for item in items if not is_session_safe(item)])}
     if not used:
         raise HedgerowError(
-            "the queries filter only by what may change, such as functions of your own, so nothing is learned"
+            "the queries filter only by what may change, so nothing is learned: declare functions of your own by "
+            "hedgerow.stable"
         )
     rows = Rows({t: c for t, c in columns_.items() if t in used}, {p: b for p, b in truths.items() if p in used})
     left_out = [f"{feature_text(x)} may change its meaning" for x in (*columns_, *truths) if x not in used]

@@ -16,6 +16,7 @@ from hedgerow.spark.judged import NAMESPACES, ONLY_WITH_FIELD_IDS, is_in, kind_o
 
 TRUSTED = "spark.hedgerow.trusted"
 LOOKUPS = "hedgerow.lookups"  # the one setting of Hedgerow's own on which answers of Python depend
+STABLE = "hedgerow.stable."  # before the name of a function: the version that is declared in the session
 # What each switch holds back that is not true, which is the default of all.
 SWITCHES = {
     LOOKUPS: "= and IN skip files by bounds and listed values, but not by filters",
@@ -53,7 +54,8 @@ class Limit:
 
 def is_harmless_setting(key: str) -> bool:
     """True if a session may set it to anything without another answer, as long as no column has a field id."""
-    return key in ONLY_WITH_FIELD_IDS or (key not in (TRUSTED, LOOKUPS) and kind_of_setting(key) == "harmless")
+    is_ours = key in (TRUSTED, LOOKUPS) or key.startswith(STABLE)
+    return key in ONLY_WITH_FIELD_IDS or (not is_ours and kind_of_setting(key) == "harmless")
 
 
 def relevant_settings(changed: Mapping[str, str]) -> dict[str, str]:
@@ -64,7 +66,8 @@ def relevant_settings(changed: Mapping[str, str]) -> dict[str, str]:
     relevant = {
         key: value
         for key, value in changed.items()
-        if value and key not in _CODE and not is_harmless_setting(key) and not is_in(key, trusted)
+        if value and key not in _CODE and not is_harmless_setting(key)
+        if key.startswith(STABLE) or not is_in(key, trusted)
     }
     engines: set[str] = set()
     unknown: dict[str, list[str]] = {key: [] for key in _CODE}
@@ -80,6 +83,24 @@ def relevant_settings(changed: Mapping[str, str]) -> dict[str, str]:
         relevant = {key: value for key, value in relevant.items() if not _is_read_by_none(key)}
     relevant |= {key: ",".join(sorted(names)) for key, names in unknown.items() if names}
     return relevant | ({_ENGINE: ",".join(sorted(engines))} if engines else {})
+
+
+def changed_functions(written: Mapping[str, str], now: Mapping[str, str]) -> set[str]:
+    """Return the functions that are not declared in the same version under both settings, in lower case.
+
+    >>> sorted(changed_functions({"hedgerow.stable.f": "1", "hedgerow.stable.g": "1"}, {"hedgerow.stable.f": "1"}))
+    ['g']
+    """
+    return {key.removeprefix(STABLE) for key, _ in written.items() ^ now.items() if key.startswith(STABLE)}
+
+
+def with_stable(written: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of a part whose index is described again: functions have the versions declared now.
+
+    >>> with_stable({"hedgerow.stable.f": "1", "hedgerow.stable.g": "1"}, {"hedgerow.stable.f": "2", "x": "y"})
+    {'hedgerow.stable.f': '2', 'hedgerow.stable.g': '1'}
+    """
+    return {**written, **{key: value for key, value in now.items() if key.startswith(STABLE)}}
 
 
 def engines_of(settings: Mapping[str, str]) -> list[Engine]:

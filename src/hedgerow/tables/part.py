@@ -16,11 +16,11 @@ from hedgerow.core.arrays import Bools
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.block_index import BlockIndex, concat_indexes
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
-from hedgerow.core.index.without_columns import without_columns
+from hedgerow.core.index.without_columns import without_columns, without_functions
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.layout_json import layout_from_json, layout_to_json
 from hedgerow.core.predicates.sql_text import quote_name
-from hedgerow.spark.session_settings import LOOKUPS
+from hedgerow.spark.session_settings import LOOKUPS, changed_functions
 from hedgerow.spark.start.session import is_remote
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.entry import Entry
@@ -83,6 +83,7 @@ class Part:
         differs = difference(self.entry.settings, now)
         schema = {**self.entry.schema, **schema_of_joins(self.entry.joined)}
         index = fitting_index(self.stored_index, schema, differs and differs[0])
+        index = without_functions(index, changed_functions(self.entry.settings, now))
         return without_columns(index, self.entry.statistics, replaced)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,13 +10,14 @@ import numpy as np
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.sums import summable
-from hedgerow.core.index.without_columns import only, with_columns, without_columns
+from hedgerow.core.index.without_columns import only, with_columns, without_columns, without_functions
 from hedgerow.core.predicates.nodes import Feature, Predicate
 from hedgerow.core.predicates.sql_text import feature_text
 from hedgerow.core.pruning.block_stats import Stats, concat, regroup
 from hedgerow.spark.compute.collect_stats import collect_files
 from hedgerow.spark.compute.joins import Joins
 from hedgerow.spark.optimizer.jvm_facts import settings
+from hedgerow.spark.session_settings import changed_functions, with_stable
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.storage.footers import known_terms
 from hedgerow.spark.storage.source import open_source
@@ -69,15 +70,17 @@ def _describe(
     snapshot, side, kind = table.format.snapshot(), table.format.side, table.format.kind
     written = {o["part"]: o["version"] for o in table.state.operations if "part" in o and "version" in o}
     entries: dict[str, Entry] = {}
+    now = settings(table.spark)
     for part in parts:
         joins = open_joins(table.spark, part.entry.joined)
         items, lost = items_of(part, joins)
         at = _as_written(table, written.get(part.entry.writes[-1][0])) or snapshot
         with step(table.spark, "collecting statistics"):
-            index = _described(table, part, snapshot, at, joins, items, lost, verb)
+            index = _described(table, part, snapshot, at, joins, items, lost, verb, now)
         joined = to_store(joins, (*items, *part.layout.features))
         lookups = (*part.entry.lookups, *_new_lookups(table, part, snapshot, at, index, predicates))
-        entries[part.id] = write_index(part, index, statistics=tuple(items), joined=joined, lookups=lookups)
+        described = {"statistics": tuple(items), "joined": joined, "lookups": lookups}
+        entries[part.id] = write_index(part, index, settings=with_stable(part.entry.settings, now), **described)
     if not entries:
         return
     old = {part.id: part.entry.index for part in parts}
@@ -112,6 +115,7 @@ def _described(
     items: Sequence[Feature],
     lost: set[str],
     verb: str,
+    now: Mapping[str, str],
 ) -> BlockIndex:
     """Return the index of a part with these items. `at`: the table as it was when the part was written, if possible."""
     files, entry = part.known, part.entry
@@ -125,6 +129,7 @@ def _described(
     if dict(at.columns) != entry.columns:
         places = []  # a column of the same name may be another one now
     index = only(without_columns(part.stored_index, entry.statistics, lost), items)
+    index = without_functions(index, changed_functions(entry.settings, with_stable(entry.settings, now)))
     searched = without_words(items, index.blocks)
     described = {*index.blocks.terms, *index.blocks.conditions} - searched
     missing = [item for item in items if feature_text(item) not in described]

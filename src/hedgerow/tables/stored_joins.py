@@ -21,7 +21,7 @@ from hedgerow.core.workload.references import Joined
 from hedgerow.spark.compute.constants import computed
 from hedgerow.spark.compute.joins import NO_JOINS, Joins, key_types_of
 from hedgerow.spark.optimizer.jvm_facts import state_of
-from hedgerow.spark.start.session import meaning
+from hedgerow.spark.start.stable_functions import meaning
 from hedgerow.spark.storage.source import open_source
 from hedgerow.sql.joined_conditions import with_joined
 from hedgerow.sql.open_values import OpenValue

@@ -11,12 +11,14 @@ import numpy as np
 
 from hedgerow.core.arrays import Ints
 from hedgerow.core.errors import HedgerowError, counted
-from hedgerow.core.index.without_columns import mentions, without_columns
+from hedgerow.core.index.without_columns import mentions, without_columns, without_functions
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.predicates.sql_text import feature_text, quote_name
 from hedgerow.core.pruning.block_stats import agree, concat, repeat
 from hedgerow.spark.compute.checksum import checksum
 from hedgerow.spark.compute.collect_stats import collect_files, with_words
+from hedgerow.spark.optimizer.jvm_facts import settings
+from hedgerow.spark.session_settings import changed_functions
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.write.build_filter import is_intact
 from hedgerow.spark.write.copies import copied
@@ -143,7 +145,9 @@ def _wrong_statistics(table: StoredTable, chosen: Sequence[tuple[Part, Ints]], s
     part = chosen[0][0]
     items, lost = part.entry.statistics, table.stale(part)
     names = [part.known.names[i] for part, places in chosen for i in places]
-    stored = concat([repeat(without_columns(p.stored_index, p.entry.statistics, lost).blocks, at) for p, at in chosen])
+    changed = changed_functions(part.entry.settings, settings(table.spark))  # they may return other values now
+    indexes = [(without_columns(p.stored_index, p.entry.statistics, lost), at) for p, at in chosen]
+    stored = concat([repeat(without_functions(index, changed).blocks, at) for index, at in indexes])
     described = {*stored.terms, *stored.conditions}
     with settings_as_written(table.spark, part.entry.settings):
         fresh = collect_files(

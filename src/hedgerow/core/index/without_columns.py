@@ -1,10 +1,11 @@
-"""Remove or replace an index's statistics about some columns, because these were replaced or have other values now."""
+"""Remove or replace an index's statistics about some columns or functions, which may have other values now."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
 from hedgerow.core.index.block_index import BlockIndex
+from hedgerow.core.predicates.called_functions import called_functions
 from hedgerow.core.predicates.nodes import Feature, columns_in
 from hedgerow.core.predicates.sql_text import feature_text, predicate_text, quote_name
 from hedgerow.core.pruning.block_stats import Stats
@@ -16,6 +17,17 @@ def without_columns(index: BlockIndex, items: Sequence[Feature], lost: Collectio
         return index
     names = {feature_text(i) for i in items if mentions(i, lost)}
     return index.map_stats(lambda stats: stats.only(lambda name: name not in names, lambda p: not mentions(p, lost)))
+
+
+def without_functions(index: BlockIndex, changed: Collection[str]) -> BlockIndex:
+    """Return the index without the statistics of items that call one of these functions, given in lower case."""
+    if not changed:
+        return index
+
+    def is_kept(sql: str) -> bool:
+        return called_functions(sql).isdisjoint(changed)
+
+    return index.map_stats(lambda stats: stats.only(is_kept, lambda p: is_kept(predicate_text(p))))
 
 
 def mentions(item: Feature, names: Collection[str]) -> bool:

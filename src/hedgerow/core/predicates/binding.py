@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from hedgerow.core.errors import SchemaError, meant
 from hedgerow.core.predicates import types as kinds
+from hedgerow.core.predicates.called_functions import outer_call
 from hedgerow.core.predicates.nodes import (
     And,
     Cast,
@@ -73,6 +74,7 @@ class _Binder:
         self.schema = schema
         self.spelling = {name.lower(): name for name in schema}
         self.zone = _zone(session.zone)
+        self.functions = session.functions
 
     # --- names ---
 
@@ -102,6 +104,9 @@ class _Binder:
                 return type_
             case Expr(sql, (column,)) if self._is_text_in_map(sql, column):
                 return Type(kinds.STRING)
+            case Expr(sql, type=None) if self.functions:
+                returned = self.functions.get(outer_call(sql), Type(kinds.OTHER))
+                return Type(kinds.OTHER) if returned.kind == kinds.BOOLEAN else returned  # it is a condition
         return term.type or Type(kinds.OTHER)
 
     def _is_text_in_map(self, sql: str, column: Column) -> bool:

@@ -1,10 +1,10 @@
-"""Schemas (column names and types), and the session's time zone, which the meaning of a predicate depends on."""
+"""Schemas (column names and types), and the facts of a session that the meaning of a predicate depends on."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -18,9 +18,12 @@ Schema = Mapping[str, Type]
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """The session's time zone; if it is unknown, comparisons that depend on it become opaque."""
+    """A session's time zone and functions; comparisons that depend on something unknown become opaque.
+
+    `functions`: the types of the values that users' functions return, by name in lower case."""
 
     zone: str | None = None
+    functions: Mapping[str, Type] = field(default_factory=dict)
 
 
 def as_schema(schema: Mapping[str, Any] | pa.Schema) -> dict[str, Type]:

@@ -42,6 +42,7 @@ from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.helper_columns import helper_name
 from hedgerow.spark.start.session import configured, engines_off
 from hedgerow.spark.start.ship import ship_modules
+from hedgerow.spark.start.stable_functions import stable_functions
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -189,9 +190,9 @@ def _by_file(
 
 
 def usable_items(frame: DataFrame, wanted: Sequence[Feature], schema: Mapping[str, Type]) -> list[Feature]:
-    """Return the items that Spark can evaluate on each row of this frame. Calls of users' functions are left out."""
+    """Return the items that Spark can evaluate on each row of this frame; of users' functions only stable ones."""
     of_rows = [item for item in wanted if not is_sum(item)]
-    return analysable(frame, without_user_functions(of_rows), schema)[0]
+    return analysable(frame, without_user_functions(of_rows, stable_functions(frame.sparkSession)), schema)[0]
 
 
 def collect_by(frame: DataFrame, key: Column, items: Sequence[Feature]) -> Summary:

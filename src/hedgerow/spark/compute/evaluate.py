@@ -9,7 +9,7 @@ expression that is not session-safe may fail on rows that its query never evalua
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from hedgerow.core.arrays import Bits
 from hedgerow.core.index.session_safe import is_session_safe
+from hedgerow.core.predicates.called_functions import called_functions
 from hedgerow.core.predicates.nodes import (
     Column,
     Expr,
@@ -39,13 +40,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
 
-_IDENTIFIER, _FUNCTION_CALL = re.compile(r"\w+"), re.compile(r"([\w.`]+)\s*\(")
-_STRING_LITERAL = re.compile(r"'(?:[^'\\]|\\.)*'")
-# Words before a bracket that are not functions.
-_KEYWORDS_BEFORE_BRACKET = frozenset(
-    ("and", "or", "not", "in", "like", "ilike", "rlike", "is", "case", "when", "then", "else", "as")
-)
-_KEYWORDS_BEFORE_BRACKET |= {"cast", "decimal", "between", "any", "all", "div"}
+_IDENTIFIER = re.compile(r"\w+")
 _VOID = re.compile(r"\bvoid\b(?!:)")
 OUTCOMES_PER_WORD = 8  # the code of a word is one Java method, and Java never compiles long methods
 Computed = Mapping[str, Feature]  # the items by the names of their computed columns
@@ -109,21 +104,18 @@ def split_by_evaluator(items: Iterable[Feature]) -> tuple[list[Predicate], list[
     return [p for p in predicates if not suits_core(p)], [p for p in predicates if suits_core(p)]
 
 
-def without_user_functions(items: Iterable[Feature]) -> list[Feature]:
-    """Return the items that call only built-in functions; a user's function of the same name may change later."""
+def without_user_functions(items: Iterable[Feature], stable: Collection[str] = ()) -> list[Feature]:
+    """Return the items that call only built-in functions; a user's function of the same name may change later.
+
+    `stable`: the names of users' functions that are allowed as well."""
     from pyspark.sql import SparkSession
 
     spark = SparkSession.active()
     jvm: Any = spark._jvm
     builtin = jvm.org.apache.spark.sql.catalyst.analysis.FunctionRegistry.builtin().listFunction().mkString(" ")
     users = spark._jsparkSession.sessionState().catalog().listTemporaryFunctions().mkString(" ")
-    allowed = set(_IDENTIFIER.findall(builtin.lower())) | _KEYWORDS_BEFORE_BRACKET
-    allowed -= set(_IDENTIFIER.findall(users.lower()))
-
-    def calls(item: Feature) -> set[str]:
-        return set(_FUNCTION_CALL.findall(_STRING_LITERAL.sub("", feature_text(item)).lower()))
-
-    return [item for item in items if is_session_safe(item) or calls(item) <= allowed]
+    allowed = (set(_IDENTIFIER.findall(builtin.lower())) - set(_IDENTIFIER.findall(users.lower()))) | set(stable)
+    return [item for item in items if is_session_safe(item) or called_functions(feature_text(item)) <= allowed]
 
 
 def settings_of(items: Iterable[Feature]) -> dict[str, int | bool]:

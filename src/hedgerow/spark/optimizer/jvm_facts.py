@@ -57,4 +57,4 @@ def settings(spark: SparkSession) -> dict[str, str]:
         values = relevant_settings(dict(spark.conf.getAll))
         values |= {key: str(spark.conf.get(key)) for key in ALWAYS_STORED}
         return {**values, "spark.version": ".".join(spark.version.split(".")[:2])}
-    return relevant_settings(json.loads(gateway(spark).settings(spark._jsparkSession.sessionState().conf())))
+    return relevant_settings(json.loads(gateway(spark).settings(spark._jsparkSession)))

@@ -13,7 +13,6 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from hedgerow.core.errors import EngineError, HedgerowError
-from hedgerow.core.predicates.schema import Session
 from hedgerow.spark.extensions import ENGINES_OFF
 from hedgerow.spark.start.delta_jars import PACKAGES, delta_settings, loaded
 from hedgerow.spark.start.java import NO_JAVA, find_java
@@ -99,11 +98,6 @@ def check_grammar(spark: SparkSession) -> None:
     if any(str(spark.conf.get(key)).lower() == "true" for key in OTHER_GRAMMAR):
         names = " and ".join(OTHER_GRAMMAR)
         raise HedgerowError(f"{names} change how Spark reads SQL texts: unset both to learn and to write")
-
-
-def meaning(spark: SparkSession) -> Session:
-    """Return the settings that decide the meaning of literals and casts in this session."""
-    return Session(zone=spark.conf.get("spark.sql.session.timeZone"))
 
 
 def spark_errors() -> tuple[type[Exception], ...]:

@@ -1,13 +1,18 @@
 package hedgerow;
 
+import java.util.Locale;
+import java.util.Set;
 import java.util.regex.Pattern;
+import org.apache.spark.sql.catalyst.analysis.SQLScalarFunction;
 import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.In;
 import org.apache.spark.sql.catalyst.expressions.InSet;
 import org.apache.spark.sql.catalyst.expressions.Like;
 import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.PythonUDF;
 import org.apache.spark.sql.catalyst.expressions.RuntimeReplaceable;
+import org.apache.spark.sql.catalyst.expressions.ScalaUDF;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.AtomicType;
@@ -21,14 +26,26 @@ import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** Which expressions and operators skipping is sound under: the lists of `spark/judged.py`, and what they leave open. */
-record Allowlist(Wire.Lists lists) {
+/**
+ * Which expressions and operators skipping is sound under: the lists of `spark/judged.py`, and what they leave open.
+ *
+ * @param functions the names of users' functions that are declared stable
+ */
+record Allowlist(Wire.Lists lists, Set<String> functions) {
     private static final String HOME = "org.apache.spark.sql.catalyst.expressions.";
     /** A text that begins with a year, so that it names a day by itself. */
     private static final Pattern DATED = Pattern.compile("^\\s*[+-]?\\d{4,}(-|\\s*$)");
     /** The types that become dates and timestamps without the clock. */
     private static final Pattern NO_TEXT = Pattern.compile(
         "date|timestamp.*|void|boolean|tinyint|smallint|int|bigint|float|double|decimal.*");
+
+    Allowlist(Wire.Lists lists) {
+        this(lists, Set.of());
+    }
+
+    Allowlist with(Set<String> stable) {
+        return new Allowlist(lists, stable);
+    }
 
     /** Returns whether an operator sees the rows of a task together. */
     boolean seesWholeTasks(LogicalPlan plan) {
@@ -37,8 +54,12 @@ record Allowlist(Wire.Lists lists) {
 
     /** Returns whether nothing in it, as it was analysed, reads the clock, the session or anything but the row. */
     boolean isSteady(Expression e) {
+        if (e instanceof SQLScalarFunction sql) { // a function that its body calls may be replaced by another
+            return functions.contains(lower(sql.function().name().funcName()))
+                && new Allowlist(lists).isSteady(sql.child());
+        }
         String name = nameOf(e);
-        return (lists.expressions().contains(name) || lists.replaced().contains(name))
+        return (lists.expressions().contains(name) || lists.replaced().contains(name) || isDeclared(e))
             && !(e instanceof Cast cast && readsClock(cast))
             && !(e instanceof RuntimeReplaceable replaced && !isSteady(replaced.replacement()))
             && Scala.list(e.children()).stream().allMatch(this::isSteady);
@@ -46,7 +67,7 @@ record Allowlist(Wire.Lists lists) {
 
     /** Returns whether its classes are all on the list, no text is compared by a collation, and equal trees mean the same. */
     boolean knows(Expression e) {
-        return lists.expressions().contains(nameOf(e))
+        return (lists.expressions().contains(nameOf(e)) || isDeclared(e))
             && e.deterministic()
             && !Scala.typeOf(e).contains("collate")
             && !(e instanceof Literal literal && mayBeZero(literal))
@@ -62,6 +83,17 @@ record Allowlist(Wire.Lists lists) {
             && !(e instanceof Cast cast && mayFail(cast))
             && !(e instanceof Like like && mayFail(like))
             && Scala.list(e.children()).stream().allMatch(this::neverFails);
+    }
+
+    /** Returns whether it calls a declared function in Python, Java or Scala. */
+    private boolean isDeclared(Expression e) {
+        String name = e instanceof PythonUDF python ? python.name()
+            : e instanceof ScalaUDF scala && scala.udfName().isDefined() ? scala.udfName().get() : null;
+        return name != null && e.deterministic() && functions.contains(lower(name));
+    }
+
+    private static String lower(String name) {
+        return name.toLowerCase(Locale.ROOT);
     }
 
     private static boolean mayFail(Cast cast) {

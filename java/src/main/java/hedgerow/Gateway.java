@@ -2,14 +2,15 @@ package hedgerow;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.function.Function;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
-import org.apache.spark.sql.internal.SQLConf;
 import scala.collection.immutable.Map;
 
 /** The methods that Python calls; answers are JSON of `Wire` records. */
@@ -40,8 +41,20 @@ public final class Gateway {
     }
 
     /** Returns all settings of a session that are not at their defaults, and some that always count. */
-    public String settings(SQLConf conf) {
-        return Wire.write(SessionSettings.changed(conf, allowed));
+    public String settings(SparkSession session) {
+        return Wire.write(SessionSettings.changed(session, allowed));
+    }
+
+    /** Declares a function of the session stable; returns false if the session has none of that name. */
+    public boolean declare(SparkSession session, String name, String version) {
+        return StableFunctions.declare(session, name, version);
+    }
+
+    /** Returns the types that the session's declared functions return, by name in lower case. */
+    public String stable(SparkSession session) {
+        TreeMap<String, String> found = new TreeMap<>();
+        StableFunctions.of(session).forEach((name, declared) -> found.put(name, declared.returned()));
+        return Wire.write(found);
     }
 
     /** Returns the version of the table that a frame reads whole; null if it reads anything else. */
@@ -62,7 +75,8 @@ public final class Gateway {
 
     /** Returns the names of a frame's columns whose value depends on the row alone, as a JSON list. */
     public String steady(Dataset<Row> frame) {
-        Set<String> names = new IndexedExpressions(allowed).steady(frame.queryExecution().analyzed());
+        Set<String> stable = StableFunctions.of(frame.sparkSession()).keySet();
+        Set<String> names = new IndexedExpressions(allowed.with(stable)).steady(frame.queryExecution().analyzed());
         return Wire.write(names);
     }
 

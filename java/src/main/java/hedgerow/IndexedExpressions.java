@@ -63,11 +63,11 @@ record IndexedExpressions(Allowlist allowed) {
             Set<String> steady = steady(analyzed);
             if (state.optimizer().execute(analyzed) instanceof Project optimized) {
                 NormalTree normal = NormalTree.over(leaf);
-                for (NamedExpression column : Scala.list(optimized.projectList())) {
-                    if (column instanceof Alias alias && steady.contains(alias.name()) && allowed.knows(alias.child())) {
-                        found.put(normal.of(alias.child()), Integer.valueOf(alias.name().substring(1)));
+                valuesOf(optimized).forEach((name, value) -> {
+                    if (steady.contains(name) && allowed.knows(value)) {
+                        found.put(normal.of(value), Integer.valueOf(name.substring(1)));
                     }
-                }
+                });
             }
             return true;
         } catch (Exception error) {
@@ -79,10 +79,24 @@ record IndexedExpressions(Allowlist allowed) {
     Set<String> steady(LogicalPlan analyzed) {
         Set<String> found = new TreeSet<>(); // the optimizer would put in values of the clock and the session
         if (analyzed instanceof Project project) {
-            for (NamedExpression column : Scala.list(project.projectList())) {
-                if (column instanceof Alias alias && allowed.isSteady(alias.child())) {
-                    found.add(alias.name());
+            valuesOf(project).forEach((name, value) -> {
+                if (allowed.isSteady(value)) {
+                    found.add(name);
                 }
+            });
+        }
+        return found;
+    }
+
+    /** Returns the new columns of a projection, over the columns of the relation below. */
+    private static Map<String, Expression> valuesOf(Project project) {
+        List<LogicalPlan> below = new ArrayList<>();
+        Scala.forEach(project.child(), below::add);
+        Definitions definitions = Definitions.of(below);
+        Map<String, Expression> found = new HashMap<>();
+        for (NamedExpression column : Scala.list(project.projectList())) {
+            if (column instanceof Alias alias) {
+                found.put(alias.name(), definitions.inlined(alias.child()));
             }
         }
         return found;

@@ -8,12 +8,14 @@ import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.NamedLambdaVariable;
+import org.apache.spark.sql.catalyst.expressions.PythonUDF;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.types.Metadata;
 import scala.Option;
 
 /**
- * Removes from trees the parts that differ between queries: numbers of columns and variables, and the spelling of names.
+ * Removes from trees the parts that differ between queries: numbers of columns, variables and calls of Python's
+ * functions, and the spelling of names. Two such calls are equal if Python gets the same code for them.
  *
  * @param names the relation's data columns
  */
@@ -41,6 +43,10 @@ record NormalTree(Map<ExprId, String> names) {
         }
         if (node instanceof NamedLambdaVariable variable) {
             return new NamedLambdaVariable(variable.name(), variable.dataType(), true, NO_ID, null);
+        }
+        if (node instanceof PythonUDF call) {
+            return new PythonUDF(call.name(), call.func(), call.dataType(), call.children(), call.evalType(),
+                call.udfDeterministic(), NO_ID);
         }
         if (node instanceof AttributeReference column && names.containsKey(column.exprId())) {
             return new AttributeReference(

@@ -7,6 +7,8 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.internal.SQLConf;
 
@@ -53,7 +55,8 @@ final class OpenedTables {
         if (unfit != null) {
             return Table.refused(null, unfit);
         }
-        Scan.Key key = scan.key(settings.relevant(SQLConf.get()));
+        Map<String, StableFunctions.Declared> stable = StableFunctions.of(sessionOf(scan.relation()));
+        Scan.Key key = scan.key(settings.relevant(SQLConf.get(), stable), stable);
         Table table = remembered.get(key);
         if (table != null) {
             return table;
@@ -62,7 +65,7 @@ final class OpenedTables {
             new Wire.Open(scan.root(), key.state(), key.settings(), key.schema(), key.deltaSchema()));
         if (answer instanceof Wire.Opened opened) {
             table = new Table(key, null, opened.handle(), opened.name(),
-                FileChoice.of(opened.files(), opened.sizes()), itemsOf(scan.relation(), opened.items()),
+                FileChoice.of(opened.files(), opened.sizes()), itemsOf(key, scan.relation(), opened.items()),
                 opened.joined(), new ConcurrentHashMap<>(), ConcurrentHashMap.newKeySet());
         } else {
             Wire.Refused refused = (Wire.Refused) answer;
@@ -82,8 +85,15 @@ final class OpenedTables {
         remembered.remove(table.key);
     }
 
-    private Map<Expression, Integer> itemsOf(LogicalRelation relation, List<Wire.Item> items) {
-        return new IndexedExpressions(python.allowed()).of(relation, items);
+    private static SparkSession sessionOf(LogicalRelation relation) {
+        return (SparkSession) ((HadoopFsRelation) relation.relation()).sparkSession();
+    }
+
+    /** Returns the index's expressions, recognised in a relation; none if a function was declared anew meanwhile. */
+    private Map<Expression, Integer> itemsOf(Scan.Key key, LogicalRelation relation, List<Wire.Item> items) {
+        Map<Expression, Integer> found =
+            new IndexedExpressions(python.allowed().with(key.stable().keySet())).of(relation, items);
+        return key.stable().equals(StableFunctions.of(sessionOf(relation))) ? found : Map.of();
     }
 
     /** Returns the version of the table that a relation reads whole; null if it may not be known what it reads. */
@@ -95,6 +105,6 @@ final class OpenedTables {
     /** Returns the index's expressions over joined rows, recognised in the table that these rows come from. */
     Map<Expression, Integer> itemsOf(Table table, Wire.Key key, LogicalRelation other) {
         return table.joinedItems.computeIfAbsent(
-            key.name() + "\n" + other.schema().json(), name -> itemsOf(other, key.items()));
+            key.name() + "\n" + other.schema().json(), name -> itemsOf(table.key, other, key.items()));
     }
 }

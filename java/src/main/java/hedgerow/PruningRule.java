@@ -159,8 +159,13 @@ public final class PruningRule extends Rule<LogicalPlan> {
         return plan instanceof V1WriteCommand || plan instanceof V2WriteCommand;
     }
 
-    /** Returns the relation, or a plan over it, without the files to skip; the relation itself if there are none. */
-    LogicalPlan pruned(LogicalRelation relation, Expression condition, QueryPlan query) {
+    /**
+     * Returns the relation, or a plan over it, without the files to skip; the relation itself if there are none.
+     *
+     * @param own the condition of the relation's own filter
+     * @param condition the whole condition on its rows, of which the filters above may keep a part
+     */
+    LogicalPlan pruned(LogicalRelation relation, Expression own, Expression condition, QueryPlan query) {
         Scan scan = null;
         try {
             if (relation.relation() instanceof HadoopFsRelation files
@@ -173,7 +178,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
                 return relation;
             }
             return query.unfit() == null
-                ? chosen(scan, condition, query, true) : leftAlone(scan, query.unfit(), query);
+                ? chosen(scan, own, condition, query, true) : leftAlone(scan, query.unfit(), query);
         } catch (Exception error) {
             if (scan != null) {
                 return leftAlone(
@@ -237,7 +242,8 @@ public final class PruningRule extends Rule<LogicalPlan> {
         return root.substring(root.lastIndexOf('/') + 1);
     }
 
-    private LogicalPlan chosen(Scan scan, Expression condition, QueryPlan query, boolean mayTryAgain) {
+    private LogicalPlan chosen(
+            Scan scan, Expression own, Expression condition, QueryPlan query, boolean mayTryAgain) {
         OpenedTables.Table table = tables.open(scan);
         if (table.reason() != null) {
             return leftAlone(scan, table.reason(), query);
@@ -250,20 +256,20 @@ public final class PruningRule extends Rule<LogicalPlan> {
             && Scala.list(scan.relation().output()).stream().allMatch(Scala::isData)
             && scan.files().isWhole(table.index());
         Wire.Condition where = new Conditions(table.items()).of(NormalTree.over(scan.relation()).of(condition));
-        List<String> columns = mayRead ? query.columnsOf(scan.relation(), condition) : null;
+        List<String> columns = mayRead ? query.columnsOf(scan.relation(), own) : null;
         Wire.Answer answer = python.ask(new Wire.Choose(
             table.handle(), where, !mayRead, columns, joined.joined(), joined.partners()));
         if (answer instanceof Wire.Chosen chosen) {
             return scan.without(table.index().where(chosen.bits()), table.name(), chosen.means(), query);
         }
         if (answer instanceof Wire.Instead files) {
-            return instead(scan, condition, table, files, query);
+            return instead(scan, own, table, files, query);
         }
         Wire.Refused refused = (Wire.Refused) answer;
         if (refused.forget()) {
             tables.forget(table); // Python has, or it is another process
             if (mayTryAgain) {
-                return chosen(scan, condition, query, false);
+                return chosen(scan, own, condition, query, false);
             }
         }
         return leftAlone(scan, refused.reason(), query);

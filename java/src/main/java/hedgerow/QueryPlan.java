@@ -13,6 +13,7 @@ import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.UnaryNode;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 
@@ -54,14 +55,18 @@ final class QueryPlan {
             finish(shorter);
             return shorter;
         }
+        PythonFilter python = PythonFilter.of(node);
+        if (python != null) {
+            return pruned(python, node);
+        }
         if (node instanceof Filter filter && filter.child() instanceof LogicalRelation relation) {
-            LogicalPlan found = rule.pruned(relation, filter.condition(), this);
+            LogicalPlan found = rule.pruned(relation, filter.condition(), filter.condition(), this);
             finish(found);
             return found == relation ? node
                 : found instanceof LogicalRelation ? new Filter(filter.condition(), found) : found;
         }
         if (node instanceof LogicalRelation relation) {
-            LogicalPlan found = rule.pruned(relation, Literal.TrueLiteral(), this);
+            LogicalPlan found = rule.pruned(relation, Literal.TrueLiteral(), Literal.TrueLiteral(), this);
             finish(found);
             return found;
         }
@@ -69,6 +74,17 @@ final class QueryPlan {
             rule.noteV2(relation, this);
         }
         return node;
+    }
+
+    private LogicalPlan pruned(PythonFilter filter, LogicalPlan node) {
+        LogicalPlan found = rule.pruned(filter.relation(), filter.own(), filter.condition(), this);
+        LogicalPlan whole = found == filter.relation() ? node : Scala.stacked(filter.operators(),
+            found instanceof LogicalRelation && !filter.own().equals(Literal.TrueLiteral())
+                ? new Filter(filter.own(), found) : found);
+        for (LogicalPlan at = whole; at != null; at = at instanceof UnaryNode one ? one.child() : null) {
+            done.add(at); // the relation at the end, too
+        }
+        return whole;
     }
 
     /** Marks operators that need not be looked at again on the way down; WHERE still decides on a filter's files. */

@@ -52,7 +52,8 @@ record Scan(
 
     /** Identifies a table in a state, as a session and a query see it. */
     record Key(
-        String root, long state, long time, Map<String, String> settings, String schema, String deltaSchema) {}
+        String root, long state, long time, Map<String, String> settings, String schema, String deltaSchema,
+        Map<String, StableFunctions.Declared> stable) {} // users' functions that expressions of the index may call
 
     /** Returns a relation as a scan of a managed table; null if it is not one. */
     static Scan of(LogicalRelation relation, ScannedFiles files) throws IOException {
@@ -65,8 +66,9 @@ record Scan(
         return (HadoopFsRelation) relation.relation();
     }
 
-    Key key(Map<String, String> settings) {
-        return new Key(root, side.state, side.time, settings, relation.schema().json(), files.deltaSchema());
+    Key key(Map<String, String> settings, Map<String, StableFunctions.Declared> stable) {
+        return new Key(
+            root, side.state, side.time, settings, relation.schema().json(), files.deltaSchema(), stable);
     }
 
     /** Returns the relation with another list of files. */

@@ -10,6 +10,7 @@ import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
+import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.SQLConf$;
 
@@ -23,11 +24,11 @@ final class SessionSettings {
         this.python = python;
     }
 
-    /** Returns the settings of the session that change what a query means or reads. */
-    Map<String, String> relevant(SQLConf conf) {
+    /** Returns the settings that change what a query means or reads, the versions of declared functions among them. */
+    Map<String, String> relevant(SQLConf conf, Map<String, StableFunctions.Declared> stable) {
         Map<String, String> set = Scala.map(conf.getAllConfs());
         judge(set.keySet(), Set.of());
-        return changed(conf, set, name -> !settings.get(name), python.allowed());
+        return changed(conf, set, name -> !settings.get(name), stable, python.allowed());
     }
 
     /** Returns a reader option that may change what is read; null if there is none. */
@@ -63,21 +64,24 @@ final class SessionSettings {
     }
 
     /** Returns all settings of the session that are not at their defaults, and some that always count. */
-    static Map<String, String> changed(SQLConf conf, Allowlist allowed) {
-        return changed(conf, Scala.map(conf.getAllConfs()), name -> true, allowed);
+    static Map<String, String> changed(SparkSession session, Allowlist allowed) {
+        SQLConf conf = session.sessionState().conf();
+        return changed(conf, Scala.map(conf.getAllConfs()), name -> true, StableFunctions.of(session), allowed);
     }
 
     private static Map<String, String> changed(
-            SQLConf conf, Map<String, String> set, Predicate<String> counts, Allowlist allowed) {
+            SQLConf conf, Map<String, String> set, Predicate<String> counts,
+            Map<String, StableFunctions.Declared> stable, Allowlist allowed) {
         Map<String, String> found = new TreeMap<>();
         set.forEach((name, value) -> {
-            if (counts.test(name) && !value.isEmpty()) {
+            if (counts.test(name) && !value.isEmpty() && !name.startsWith(StableFunctions.PREFIX)) {
                 var registered = SQLConf$.MODULE$.getConfigEntry(name);
                 if (registered == null || !registered.defaultValueString().equals(value)) {
                     found.put(name, value);
                 }
             }
         });
+        stable.forEach((name, declared) -> found.put(StableFunctions.PREFIX + name, declared.version()));
         for (String name : allowed.lists().alwaysStored()) {
             found.put(name, conf.getConfString(name));
         }
