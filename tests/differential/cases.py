@@ -78,6 +78,7 @@ def phase_lines(phase: Phase) -> list[str]:
     lines = ["\n".join(lines)]
     for statement in phase.relation.once:
         lines.append(once_line(statement, phase))
+    lines += phase.functions
     for line in (*phase.relation.lines, *(f"s.sql({v[1]!r})" for v in phase.variables)):
         lines.append(f"for s in (plain, attached, spark): {line}")
     return lines

@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 from tests.differential.conditions import ZONES, Maker, Source
+from tests.differential.functions import TERMS, declared, registered, some_change
 from tests.differential.schemas import KINDS as COLUMN_KINDS
 from tests.differential.schemas import Column, a_column, a_schema, quoted, rows_sql, scattered, table_ddl
 
@@ -87,12 +88,13 @@ READER_OPTIONS = (
 )  # fmt: skip
 WORLD_KINDS = (
     *("views", "names", "queries", "sets", "history", "foreign", "cases"),
-    *("zones", "storing", "decimals", "texts", "any", "parquet", "delta", "lookups", "deletes", "trees"),
+    *("zones", "storing", "decimals", "texts", "any", "parquet", "delta", "lookups", "deletes", "trees", "functions"),
 )
 # What the layout of a kind of world surely knows: expressions whose values depend on the settings that the kind changes.
 KIND_TERMS: dict[str, tuple[tuple[str, str], ...]] = {
     "views": (("size({ints})", "int"), ("cardinality({ints})", "int"), ("CAST({int} AS TINYINT)", "int"), ("CAST({string} AS INT)", "int")),
     "decimals": (("{decimal} * {decimal}", "decimal"), ("{decimal} / {decimal}", "decimal"), ("{decimal} / 3", "decimal"), ("{decimal} * {int}", "decimal")),
+    "functions": TERMS,
     "zones": (("CAST({ts} AS DATE)", "date"), ("CAST({ts} AS STRING)", "string"), ("hour({ts})", "int"), ("date_trunc('DAY', {ts})", "ts")),
 }  # fmt: skip
 # Columns that a kind of world surely has.
@@ -103,6 +105,7 @@ KIND_COLUMNS: dict[str, tuple[str, ...]] = {
     "views": ("ARRAY<INT>",),
     "texts": ("DOUBLE",),
     "lookups": ("STRING", "BIGINT", "DECIMAL(30,10)", "DATE"),
+    "functions": ("STRING", "INT", "DOUBLE", "DATE"),
     "sets": ("STRING", "INT", "BIGINT", "DOUBLE", "DATE", "TIMESTAMP"),
 }
 
@@ -125,6 +128,7 @@ class Plan:
     converted: bool = False
     lookups: bool = False  # every column that is looked up has a filter, whatever it gains
     trees: int = 1  # layouts, each of a full copy
+    functions: bool = False  # its queries call users' functions, declared in version 1
 
     @property
     def read_format(self) -> str:
@@ -150,6 +154,7 @@ class Phase:
     settings: Mapping[str, str]
     relation: Relation
     variables: tuple[tuple[str, str, Source], ...] = ()  # name, declaration, as a literal
+    functions: tuple[str, ...] = ()  # lines that register and declare users' functions
 
 
 # --- drawing ---
@@ -174,7 +179,7 @@ def a_plan(random: Random, number: str, kind: str) -> Plan:
     format_ = (
         "delta"
         if kind in ("delta", "storing", "deletes")
-        or random.random() < {"names": 0.5, "any": 0.15, "texts": 0.15, "lookups": 0.4}.get(kind, 0)
+        or random.random() < {"names": 0.5, "any": 0.15, "texts": 0.15, "lookups": 0.4, "functions": 0.25}.get(kind, 0)
         else "parquet"
     )
     columns = a_schema(random, format_ == "delta", {"names": 1.0, "any": 0.2}.get(kind, 0.05))
@@ -187,9 +192,11 @@ def a_plan(random: Random, number: str, kind: str) -> Plan:
         write["spark.sql.session.timeZone"] = _a_zone(random)
     if kind in ("decimals", "sets", "views"):  # otherwise most of their conditions raise
         write["spark.sql.ansi.enabled"] = random.choice(("true", "false", "false", "false"))
+    if kind == "functions":  # what raises in an argument of a function in Python cannot be caught
+        write["spark.sql.ansi.enabled"] = "false"
     write |= some_settings(random, 2, {"storing": 1.0, "any": 0.25}.get(kind, 0.05), STORING)
     drawn = Maker(random, sources(columns))
-    own = random.sample(KIND_TERMS.get(kind, ()), min(2, len(KIND_TERMS.get(kind, ()))))
+    own = random.sample(KIND_TERMS.get(kind, ()), min(4 if kind == "functions" else 2, len(KIND_TERMS.get(kind, ()))))
     known = tuple((found, group) for template, group in own if (found := drawn.filled(template)))
     if kind == "lookups":
         known = tuple((c.quoted, c.kind.group) for c in columns[-4:]) * 2
@@ -210,7 +217,7 @@ def a_plan(random: Random, number: str, kind: str) -> Plan:
         number, format_, columns, random.choice((150, 240, 300)), write, terms, workload,
         random.choice(("qdtree", "qdtree", "range")), random.choice((8, 12, 20)),
         random.choice(FOLDERS) if kind in ("names", "any") and format_ == "parquet" else "t", lookups=kind == "lookups",
-        trees=2 if kind == "trees" else 1,
+        trees=2 if kind == "trees" else 1, functions=kind == "functions",
     )  # fmt: skip
     if kind == "foreign":
         return replace(plan, history=_alien(random, plan, random.choice(("", "sub"))))
@@ -317,6 +324,8 @@ def a_phase(random: Random, plan: Plan, kind: str, number: int) -> Phase:
         settings["spark.sql.session.timeZone"] = _a_zone(random)
     if kind in ("queries", "sets") and random.random() < 0.5:
         settings["spark.sql.legacy.ctePrecedencePolicy"] = "LEGACY"
+    if plan.functions and random.random() < 0.9:
+        settings["spark.sql.ansi.enabled"] = "false"
     relation = a_relation(random, plan, kind, number)
     settings |= relation.settings
     settings = {k: v for k, v in settings.items() if k not in STORING}
@@ -332,7 +341,7 @@ def a_phase(random: Random, plan: Plan, kind: str, number: int) -> Phase:
                     Source(name, c.kind.group),
                 )
             )
-    return Phase(settings, relation, tuple(variables))
+    return Phase(settings, relation, tuple(variables), some_change(random) if plan.functions else ())
 
 
 def a_relation(random: Random, plan: Plan, kind: str, number: int) -> Relation:
@@ -342,9 +351,11 @@ def a_relation(random: Random, plan: Plan, kind: str, number: int) -> Relation:
         kinds = ["path", "read", "read", "catalog", "catalog"]
     if kind in ("views", "cases"):
         kinds = {"views": ["view", "view", "options"], "cases": ["cased", "cased", "catalog"]}[kind]
-    if plan.trees > 1:  # the copies are read by their paths
+    if (
+        plan.trees > 1 or plan.functions
+    ):  # copies are read by their paths, and no view of the catalog may call functions
         kinds = ["path", "read", "read"]
-    if any("alien" in line for line in plan.history) and plan.trees == 1:
+    if any("alien" in line for line in plan.history) and plan.trees == 1 and not plan.functions:
         kinds = ["options", "options", "path", "read", "view"]
     word = random.choice(kinds)
     view = f"v_{plan.number}_{number}"
@@ -457,6 +468,7 @@ def made(plan: Plan) -> list[str]:
         f'spark.sql(r"""INSERT INTO {source} {rows_sql(plan.columns, plan.rows)}""")',
         *[f"spark.conf.unset({key!r})" for key in NEUTRAL],
         *configured("spark", plan.write),
+        *([*registered(), *declared()] if plan.functions else []),
         "workload = hr.Workload.from_sql([" + ", ".join(repr(sql) for sql in plan.workload) + "])",
         f"options = hr.LearnOptions(block_rows={plan.block_rows}, recurrence=1.0)",
         f'learned = hr.learn(spark, source, workload, {plan.learner!r}, options, table="t", trees={plan.trees})',
