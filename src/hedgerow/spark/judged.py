@@ -144,6 +144,14 @@ WHOLE_TASKS: frozenset[str] = _names("""
     ScriptTransformation
 """)
 
+# These give the same rows each time they run over the same rows, whatever the order of the rows. A join's side that is
+# made of nothing else may run twice: once to choose the other side's files. `Aggregate` has functions of its own list.
+REPEATABLE: frozenset[str] = _names("""
+    Aggregate Filter Join LocalRelation LogicalRelation OneRowRelation Project Range RebalancePartitions Repartition
+    RepartitionByExpression Sort SubqueryAlias Union
+    Average Count Max Min Sum
+""")
+
 # --- settings ----------------------------------------------------------------------------------------
 
 # A family ends in a star. Whole names win over families, longer families over shorter ones. Unset means the default.

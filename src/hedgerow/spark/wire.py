@@ -22,6 +22,7 @@ class Lists:
     replaced: Sequence[str]
     never_fail: Sequence[str]
     whole_tasks: Sequence[str]
+    repeatable: Sequence[str]
     always_stored: Sequence[str]
 
 
@@ -259,7 +260,18 @@ class Aggregate:
     values: Sequence[Count | Extreme | Sum]
 
 
-Request: TypeAlias = "Judge | Open | Choose | ChooseRows | Aggregate"
+@dataclass(frozen=True, slots=True)
+class KeyBounds:
+    """Asks which values of a column each file may hold. Answered by `Bounds`.
+
+    `Refused` without `again`: no keys would skip a file.
+    """
+
+    handle: str
+    key: Side
+
+
+Request: TypeAlias = "Judge | Open | Choose | ChooseRows | Aggregate | KeyBounds"
 
 # --- answers --------------------------------------------------------------------------------------
 
@@ -338,6 +350,18 @@ class Aggregated:
 
 
 @dataclass(frozen=True, slots=True)
+class Bounds:
+    """The sorted bounds of a column in all files, as texts, and the first and last place of each file among them.
+
+    Value i has place 2 i + 1, and the gap before it has place 2 i. A file with `first > last` has no value.
+    """
+
+    values: Sequence[str]
+    first: Sequence[int]
+    last: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
 class Instead:
     """Other files to read; `codes`: the values to keep of a hidden column, None: all rows."""
 
@@ -356,7 +380,7 @@ class Refused:
     forget: bool = False
 
 
-Answer: TypeAlias = "Harmless | Opened | Chosen | Probe | Aggregated | Instead | Refused"
+Answer: TypeAlias = "Harmless | Opened | Chosen | Probe | Aggregated | Bounds | Instead | Refused"
 
 # --- read from the JVM ----------------------------------------------------------------------------
 
@@ -376,6 +400,9 @@ class ScanReport:
     The numbers are 0 for a table that is read through DataSource V2. `reason`: why the index was not used; None if it
     was. `means`: "where", "look-up" if filters of look-ups skipped more, or how fewer files were needed than by WHERE:
     "top-k", "limit" or "aggregates"; "probe" for the files that are read first to find a threshold.
+
+    `keys`: how many places among the files' bounds the keys of joins have, once they have chosen files at run time;
+    then `files_read` and `bytes_read` of the opened files were read. None if the query did not choose files so.
     """
 
     table: str
@@ -386,6 +413,9 @@ class ScanReport:
     seconds: float
     reason: str | None = None
     means: str = "where"
+    files_read: int | None = None
+    bytes_read: int | None = None
+    keys: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

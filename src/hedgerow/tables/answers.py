@@ -14,6 +14,7 @@ from itertools import count
 from typing import TYPE_CHECKING, ClassVar
 from uuid import uuid4
 
+from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.sums import is_sum
 from hedgerow.core.predicates.nodes import (
     Column,
@@ -85,6 +86,8 @@ class Answers:
                 return self._open(request)
             case wire.Choose():
                 return self._choose(request)
+            case wire.KeyBounds(handle, key):
+                return self._key_bounds(handle, key)
             case wire.ChooseRows() | wire.Aggregate():
                 opened = self._opened.get(request.handle)
                 return _FORGOTTEN if opened is None else more_than_where.answer(*opened, request)
@@ -111,6 +114,15 @@ class Answers:
         own = [reader.read(request.where), *self._by_partners(table, request.partners)]
         condition = RowCondition(conjunction(*own), _joined(table, reader, request.joined), self.changed)
         return table.choose(condition, request)
+
+    def _key_bounds(self, handle: str, key: wire.Side) -> wire.Answer:
+        if handle not in self._opened:
+            return _FORGOTTEN
+        table, reader = self._opened[handle]
+        try:
+            return table.key_bounds(reader.typed_term(key))
+        except (HedgerowError, ValueError) as error:
+            return wire.Refused(str(error))
 
     def changed(self, root: str, before: str, now: str, column: str) -> list[tuple[int, int]] | None:
         """Return the keys whose rows may differ between two versions of a table; None if that is not known."""

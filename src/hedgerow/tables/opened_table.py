@@ -9,7 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from hedgerow.core.arrays import Bools
+from hedgerow.core.index.key_bounds import key_bounds
 from hedgerow.core.index.values_in import values_in
+from hedgerow.core.index.whole_matches import TypedTerm
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.predicates.nodes import TRUE, And, Column, Compare, Feature, Predicate, conjunction, disjunction, lit
 from hedgerow.core.predicates.normal_form import normalise
@@ -17,6 +19,7 @@ from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.workload.references import Joined
 from hedgerow.spark import wire
+from hedgerow.spark.session_settings import engines_of
 from hedgerow.spark.write.copies import COPY
 from hedgerow.tables.cheapest_copy import Copies
 from hedgerow.tables.known_files import is_hidden
@@ -24,6 +27,7 @@ from hedgerow.tables.part import JoinedParts
 from hedgerow.tables.stored import StoredTable
 from hedgerow.tables.stored_joins import StoredJoin
 from hedgerow.tables.table_index import TableIndex
+from hedgerow.tables.wire_conditions import value_text
 
 Changed = Callable[[str, str, str, str], "list[tuple[int, int]] | None"]
 NO_BOOLS = np.zeros(0, bool)
@@ -131,6 +135,16 @@ class OpenedTable:
         )
         means = "look-up" if by_filters else "where"
         return wire.Chosen(bit_text(np.concatenate([*opened, NO_BOOLS])), means)
+
+    def key_bounds(self, key: TypedTerm) -> wire.Bounds | wire.Refused:
+        """Return which keys each of `files` may hold."""
+        if engines_of(self.settings):
+            return wire.Refused("another engine would leave such a scan to Spark")
+        bounds = key_bounds([part.index.blocks for part in self.parts], key)
+        if bounds is None:
+            return wire.Refused("the index knows no bounds of the key by which it would skip files")
+        texts = [value_text(key.type.kind, value) for value in bounds.values]
+        return wire.Bounds([text for text in texts if text is not None], bounds.first.tolist(), bounds.last.tolist())
 
     def _instead(
         self, stored: StoredTable, condition: RowCondition, reads: Sequence[str] | None

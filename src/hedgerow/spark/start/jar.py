@@ -66,6 +66,7 @@ def lists() -> wire.Lists:
         replaced=sorted(judged.REPLACED_EXPRESSIONS),
         never_fail=sorted(judged.NEVER_FAIL),
         whole_tasks=sorted(judged.WHOLE_TASKS),
+        repeatable=sorted(judged.REPEATABLE),
         always_stored=ALWAYS_STORED,
     )
 

@@ -52,6 +52,11 @@ record Allowlist(Wire.Lists lists, Set<String> functions) {
         return lists.wholeTasks().contains(plan.getClass().getSimpleName());
     }
 
+    /** Returns whether an operator or aggregate function gives the same rows each time it runs. */
+    boolean isRepeatable(Object part) {
+        return lists.repeatable().contains(part.getClass().getSimpleName());
+    }
+
     /** Returns whether nothing in it, as it was analysed, reads the clock, the session or anything but the row. */
     boolean isSteady(Expression e) {
         if (e instanceof SQLScalarFunction sql) { // a function that its body calls may be replaced by another

@@ -1,6 +1,8 @@
 package hedgerow;
 
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.PlanExpression;
@@ -14,6 +16,7 @@ import org.apache.spark.sql.delta.stats.DeltaScan;
 import org.apache.spark.sql.delta.stats.PreparedDeltaFileIndex;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import scala.Option;
 import scala.collection.immutable.Seq;
 
@@ -96,6 +99,11 @@ record DeltaFiles(TahoeFileIndex location, DeltaScan scan) implements ScannedFil
     }
 
     @Override
+    public FileIndex numbered(FileIndex listed, FileChoice choice, FileChoice index, Wire.ScanReport report) {
+        return new Numbered((PreparedDeltaFileIndex) location, choice, index, report);
+    }
+
+    @Override
     public String version(LogicalRelation relation) {
         return scan == null ? null : versionOf(scan.scannedSnapshot());
     }
@@ -104,7 +112,7 @@ record DeltaFiles(TahoeFileIndex location, DeltaScan scan) implements ScannedFil
      * Delta's list without the skipped files. Delta still chooses by partitions, and again if other filters reach the
      * scan, as with deletion vectors. Delta compares lists by their scans, so the scan inside is shortened too.
      */
-    private static final class Pruned extends PreparedDeltaFileIndex implements FileLists.Decided {
+    private static class Pruned extends PreparedDeltaFileIndex implements FileLists.Decided {
         private final FileChoice choice;
         private final Wire.ScanReport report;
 
@@ -144,12 +152,39 @@ record DeltaFiles(TahoeFileIndex location, DeltaScan scan) implements ScannedFil
 
         @Override
         public boolean equals(Object other) {
-            return other instanceof Pruned list && super.equals(list) && list.choice.equals(choice);
+            return other instanceof Pruned list && list.getClass() == getClass() && super.equals(list)
+                && list.choice.equals(choice);
         }
 
         @Override
         public int hashCode() {
             return super.hashCode();
+        }
+    }
+
+    /** The same, with each file as a partition of its own, whose last value is its number in the index. */
+    private static final class Numbered extends Pruned {
+        private final Map<String, Integer> numbers = new HashMap<>();
+
+        Numbered(PreparedDeltaFileIndex base, FileChoice choice, FileChoice index, Wire.ScanReport report) {
+            super(base, choice, report);
+            for (AddFile file : Scala.list(preparedScan().files())) {
+                numbers.put(absolutePath(file.path()).toString(), index.numberOf(file.path(), file.size()));
+            }
+        }
+
+        @Override
+        public Seq<PartitionDirectory> listFiles(Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
+            List<Expression> filters = Scala.list(partitionFilters).stream()
+                .filter(e -> !e.exists(part -> part instanceof FilesOfKeys)).toList();
+            List<PartitionDirectory> single = Scala.list(super.listFiles(Scala.seq(filters), dataFilters)).stream()
+                .flatMap(directory -> Scala.list(directory.files()).stream()
+                    .map(file -> new PartitionDirectory(ScannedFiles.withNumber(
+                        directory.values(), partitionSchema(),
+                        numbers.getOrDefault(file.getPath().toString(), ReadFiles.UNKNOWN)),
+                        Scala.seq(List.of(file)))))
+                .toList();
+            return Scala.seq(single);
         }
     }
 }

@@ -25,7 +25,8 @@ import scala.collection.immutable.Seq;
 public final class EverySession implements Consumer<SparkSessionExtensions> {
     private static final String LAST_QUERY = "hedgerow_last_query";
     private static final StructType REPORT = StructType.fromDDL("table STRING, files BIGINT, files_opened BIGINT, "
-        + "bytes BIGINT, bytes_opened BIGINT, seconds DOUBLE, reason STRING, means STRING");
+        + "bytes BIGINT, bytes_opened BIGINT, seconds DOUBLE, reason STRING, means STRING, "
+        + "files_read BIGINT, bytes_read BIGINT, keys BIGINT");
     private static final Set<SparkSession> ATTACHED =
         Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
 
@@ -65,7 +66,8 @@ public final class EverySession implements Consumer<SparkSessionExtensions> {
             if (rule instanceof PruningRule ours) {
                 for (Wire.ScanReport scan : ours.lastForSql()) {
                     rows.add(RowFactory.create(scan.table(), scan.files(), scan.filesOpened(), scan.bytes(),
-                        scan.bytesOpened(), scan.seconds(), scan.reason(), scan.means()));
+                        scan.bytesOpened(), scan.seconds(), scan.reason(), scan.means(),
+                        scan.filesRead(), scan.bytesRead(), scan.keys()));
                 }
             }
         }

@@ -76,6 +76,20 @@ final class FileChoice {
         return placeOf(name, bytes) != null;
     }
 
+    /** Returns the number of a file, its place in the index. */
+    int numberOf(String name, long bytes) {
+        Integer place = placeOf(name, bytes);
+        return place == null ? ReadFiles.UNKNOWN : place;
+    }
+
+    int count() {
+        return sizes.length;
+    }
+
+    long bytesOf(int number) {
+        return sizes[number];
+    }
+
     /** Returns the file's place in the index; null if the index has no file of this name and size. */
     private Integer placeOf(String name, long bytes) {
         Integer place = places.get(name);

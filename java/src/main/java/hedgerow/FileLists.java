@@ -112,6 +112,29 @@ final class FileLists {
         }
     }
 
+    /** A list in which each file is a partition of its own, with its number in the index as the partition's value. */
+    static final class Numbered extends Replacement<FileChoice> {
+        Numbered(FileIndex base, FileChoice index, Wire.ScanReport report) {
+            super(base, index, report);
+        }
+
+        @Override
+        public Seq<PartitionDirectory> listFiles(Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
+            List<PartitionDirectory> single = Scala.list(base.listFiles(Scala.none(), dataFilters)).stream()
+                .flatMap(directory -> Scala.list(directory.files()).stream()
+                    .map(file -> new PartitionDirectory(ScannedFiles.withNumber(directory.values(),
+                        base.partitionSchema(), choice.numberOf(file.getPath().getName(), file.getLen())),
+                        Scala.seq(List.of(file)))))
+                .toList();
+            return Scala.seq(single);
+        }
+
+        @Override
+        public String toString() {
+            return base.toString();
+        }
+    }
+
     /** A list of other files that hold the rows that a query needs. */
     static final class Others extends Replacement<List<FileStatus>> {
         Others(FileIndex base, List<FileStatus> files, Wire.ScanReport report) {

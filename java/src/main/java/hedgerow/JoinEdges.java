@@ -43,7 +43,7 @@ final class JoinEdges {
     private static final Set<String> RIGHT_ROWS_CAN_GO = Set.of("Inner", "Cross", "RightOuter");
 
     /** A column of a relation. */
-    private record Origin(LogicalRelation relation, AttributeReference column) {}
+    record Origin(LogicalRelation relation, AttributeReference column) {}
 
     /** Two columns that are equal in all rows that a join keeps. */
     record Pair(AttributeReference mine, AttributeReference theirs) {}
@@ -100,16 +100,32 @@ final class JoinEdges {
     }
 
     private void read(Join join, AttributeReference left, AttributeReference right) {
-        if (LEFT_ROWS_NEED_PARTNERS.contains(kind(join))) {
+        if (leftRowsNeedPartners(join)) {
             add(join.left(), left, join.right(), right);
         }
-        if (RIGHT_ROWS_NEED_PARTNERS.contains(kind(join))) {
+        if (rightRowsNeedPartners(join)) {
             add(join.right(), right, join.left(), left);
         }
     }
 
-    private static String kind(Join join) {
+    static String kind(Join join) {
         return join.joinType().getClass().getSimpleName().replace("$", "");
+    }
+
+    static boolean leftRowsNeedPartners(Join join) {
+        return LEFT_ROWS_NEED_PARTNERS.contains(kind(join));
+    }
+
+    static boolean rightRowsNeedPartners(Join join) {
+        return RIGHT_ROWS_NEED_PARTNERS.contains(kind(join));
+    }
+
+    static boolean leftRowsCanGo(Join join) {
+        return LEFT_ROWS_CAN_GO.contains(kind(join));
+    }
+
+    static boolean rightRowsCanGo(Join join) {
+        return RIGHT_ROWS_CAN_GO.contains(kind(join));
     }
 
     /** Adds edges from the side whose rows may be left out. */
@@ -133,7 +149,7 @@ final class JoinEdges {
      * not certain. `droppable`: to leave out a relation's rows with one value must do no more than to leave out the
      * plan's rows with this value. Otherwise each value of the column has to be that of a row of the relation.
      */
-    private static List<Origin> origins(LogicalPlan plan, ExprId id, boolean droppable) {
+    static List<Origin> origins(LogicalPlan plan, ExprId id, boolean droppable) {
         if (plan instanceof LogicalRelation relation) {
             return Scala.list(relation.output()).stream()
                 .filter(column -> column.exprId().equals(id) && Scala.isData(column))
@@ -147,16 +163,14 @@ final class JoinEdges {
             return inner == null ? List.of() : origins(project.child(), inner, droppable);
         }
         if (plan instanceof Aggregate aggregate) {
-            ExprId inner = inner(aggregate.aggregateExpressions(), id, droppable);
-            boolean isKey = Scala.list(aggregate.groupingExpressions()).stream()
-                .anyMatch(key -> key instanceof AttributeReference column && column.exprId().equals(inner));
-            return isKey ? origins(aggregate.child(), inner, droppable) : List.of();
+            ExprId inner = innerKey(aggregate, id, droppable);
+            return inner == null ? List.of() : origins(aggregate.child(), inner, droppable);
         }
         if (plan instanceof Join join) {
-            if (has(join.left(), id) && (!droppable || LEFT_ROWS_CAN_GO.contains(kind(join)))) {
+            if (has(join.left(), id) && (!droppable || leftRowsCanGo(join))) {
                 return origins(join.left(), id, droppable);
             }
-            return has(join.right(), id) && (!droppable || RIGHT_ROWS_CAN_GO.contains(kind(join)))
+            return has(join.right(), id) && (!droppable || rightRowsCanGo(join))
                 ? origins(join.right(), id, droppable) : List.of();
         }
         int place = plan instanceof Union && droppable ? place(plan, id) : -1;
@@ -164,8 +178,16 @@ final class JoinEdges {
             .flatMap(child -> origins(child, Scala.list(child.output()).get(place).exprId(), true).stream()).toList();
     }
 
+    /** Returns the column by which an aggregate groups, and that its column `id` shows; null for none. */
+    static ExprId innerKey(Aggregate aggregate, ExprId id, boolean droppable) {
+        ExprId inner = inner(aggregate.aggregateExpressions(), id, droppable);
+        boolean isKey = Scala.list(aggregate.groupingExpressions()).stream()
+            .anyMatch(key -> key instanceof AttributeReference column && column.exprId().equals(inner));
+        return isKey ? inner : null;
+    }
+
     /** Returns the column below a list of expressions that has the value of the column `id` above it; null for none. */
-    private static ExprId inner(Seq<NamedExpression> expressions, ExprId id, boolean droppable) {
+    static ExprId inner(Seq<NamedExpression> expressions, ExprId id, boolean droppable) {
         ExprId found = null;
         for (NamedExpression e : Scala.list(expressions)) {
             if (droppable && !((Expression) e).deterministic()) {
@@ -181,11 +203,11 @@ final class JoinEdges {
         return found;
     }
 
-    private static boolean has(LogicalPlan plan, ExprId id) {
+    static boolean has(LogicalPlan plan, ExprId id) {
         return place(plan, id) >= 0;
     }
 
-    private static int place(LogicalPlan plan, ExprId id) {
+    static int place(LogicalPlan plan, ExprId id) {
         List<Attribute> columns = Scala.list(plan.output());
         return IntStream.range(0, columns.size()).filter(i -> columns.get(i).exprId().equals(id)).findFirst().orElse(-1);
     }

@@ -4,13 +4,16 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.DataType;
 
 /** The tables that Python has opened, remembered. */
 final class OpenedTables {
@@ -35,11 +38,12 @@ final class OpenedTables {
         Map<Expression, Integer> items, // the numbers of the index's expressions
         List<Wire.Key> joined, // the foreign keys whose rows the index describes
         Map<String, Map<Expression, Integer>> joinedItems,
-        Set<List<?>> refused) { // groups and aggregates that the index answers for no file
+        Set<List<?>> refused, // groups and aggregates that the index answers for no file
+        Map<List<?>, Optional<FileBounds>> bounds) { // of columns, by the type of a join's key
         private static final int MAX_REFUSED = 1000;
 
         private static Table refused(Scan.Key key, String reason) {
-            return new Table(key, reason, null, null, FileChoice.NONE, Map.of(), List.of(), Map.of(), Set.of());
+            return new Table(key, reason, null, null, FileChoice.NONE, Map.of(), List.of(), Map.of(), Set.of(), Map.of());
         }
 
         void refuse(List<?> aggregates) {
@@ -66,7 +70,8 @@ final class OpenedTables {
         if (answer instanceof Wire.Opened opened) {
             table = new Table(key, null, opened.handle(), opened.name(),
                 FileChoice.of(opened.files(), opened.sizes()), itemsOf(key, scan.relation(), opened.items()),
-                opened.joined(), new ConcurrentHashMap<>(), ConcurrentHashMap.newKeySet());
+                opened.joined(), new ConcurrentHashMap<>(), ConcurrentHashMap.newKeySet(),
+                new ConcurrentHashMap<>());
         } else {
             Wire.Refused refused = (Wire.Refused) answer;
             table = Table.refused(key, refused.reason());
@@ -79,6 +84,22 @@ final class OpenedTables {
         }
         remembered.put(key, table);
         return table;
+    }
+
+    /** Returns which keys of a type each file of a table may hold in a column; null if that is not known. */
+    FileBounds bounds(Table table, LogicalRelation relation, AttributeReference column, DataType key) {
+        Wire.Side side = new Conditions(Map.of()).term(NormalTree.over(relation).of(column));
+        List<?> name = List.of(side, key);
+        if (!table.bounds.containsKey(name)) {
+            Wire.Answer answer = python.ask(new Wire.KeyBounds(table.handle, side));
+            if (answer instanceof Wire.Refused refused && (refused.again() || refused.forget())) {
+                return null;
+            }
+            FileBounds bounds = answer instanceof Wire.Bounds found ? FileBounds.of(found, key) : null;
+            table.bounds.put(name,
+                Optional.ofNullable(bounds).filter(known -> known.areOf(table.index.count())));
+        }
+        return table.bounds.get(name).orElse(null);
     }
 
     void forget(Table table) {

@@ -76,6 +76,11 @@ record ParquetFiles(PartitioningAwareFileIndex location, List<FileStatus> status
     }
 
     @Override
+    public FileIndex numbered(FileIndex listed, FileChoice choice, FileChoice index, Wire.ScanReport report) {
+        return new FileLists.Numbered(listed, index, report);
+    }
+
+    @Override
     public String version(LogicalRelation relation) {
         Stream<String> files = statuses.stream()
             .map(file -> file.getPath() + "\n" + file.getLen() + "\n" + file.getModificationTime());

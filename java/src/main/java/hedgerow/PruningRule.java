@@ -53,7 +53,6 @@ public final class PruningRule extends Rule<LogicalPlan> {
     static final Logger LOG = LoggerFactory.getLogger("hedgerow");
     private static final int MAX_LOGGED = 1000; // different lines
     private static final long BLOCK_BYTES = 128L << 20;
-    private static final Wire.ScanReport[] NO_SCANS = {};
 
     private final ThreadLocal<WeakReference<LogicalPlan>> answered = new ThreadLocal<>();
     private final Set<String> logged = ConcurrentHashMap.newKeySet();
@@ -62,7 +61,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
     private final JoinRequests joins;
     private final MoreThanWhere more;
     private volatile boolean isAttached;
-    private volatile Wire.ScanReport[] last = NO_SCANS;
+    private volatile List<QueryPlan.Decision> last = List.of();
     private volatile boolean isToldBySql;
 
     PruningRule(Python python) {
@@ -83,13 +82,17 @@ public final class PruningRule extends Rule<LogicalPlan> {
 
     /** Returns the decisions for the scans of the user's last query. */
     public String last() {
-        return Wire.write(last);
+        return Wire.write(reports());
     }
 
     /** Returns the same for a query that shows them: it does not count as the last one. */
     Wire.ScanReport[] lastForSql() {
         isToldBySql = true;
-        return last;
+        return reports();
+    }
+
+    private Wire.ScanReport[] reports() {
+        return last.stream().map(QueryPlan.Decision::report).toArray(Wire.ScanReport[]::new);
     }
 
     @Override
@@ -103,13 +106,13 @@ public final class PruningRule extends Rule<LogicalPlan> {
                 return plan;
             }
             if (!SessionSettings.isOn("hedgerow.enabled")) {
-                remember(plan, readsFiles(plan) ? NO_SCANS : null);
+                remember(plan, readsFiles(plan) ? List.of() : null);
                 return plan;
             }
             python.begin();
             QueryPlan query = new QueryPlan(plan, python, this);
             LogicalPlan found = query.pruned();
-            remember(plan, query.reports());
+            remember(plan, query.decisions());
             answered.set(new WeakReference<>(found));
             return found;
         } catch (Exception | LinkageError error) {
@@ -119,14 +122,14 @@ public final class PruningRule extends Rule<LogicalPlan> {
     }
 
     /** Remembers the decisions for a user's query; `reports`: null if it reads no files. */
-    private void remember(LogicalPlan plan, Wire.ScanReport[] reports) {
+    private void remember(LogicalPlan plan, List<QueryPlan.Decision> decisions) {
         if (UserQueries.isOwn()) {
             return;
         }
-        if (reports != null) {
-            last = reports;
+        if (decisions != null) {
+            last = decisions;
         } else if (isAttached && !isToldBySql && UserQueries.isUsers(plan)) {
-            last = NO_SCANS;
+            last = List.of();
         }
         isToldBySql = false;
     }
@@ -198,7 +201,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
                     relation.scan() instanceof ParquetScan ? "add parquet to spark.sql.sources.useV1SourceList"
                         : "set spark.databricks.delta.v2.enableMode to AUTO");
                 query.note(Scan.Side.of(root) == null ? null : new Wire.ScanReport(
-                    nameOf(root), 0, 0, 0, 0, 0, reason, Wire.ScanReport.WHERE));
+                    nameOf(root), 0, 0, 0, 0, 0, reason, Wire.ScanReport.WHERE, null, null, null));
             }
         } catch (Exception error) {
             LOG.info("Hedgerow does not note a scan: " + error);
@@ -250,7 +253,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
         }
         JoinRequests.Requests joined = joins.of(scan.relation(), table, query);
         if (condition.equals(Literal.TrueLiteral()) && joined.isEmpty()) {
-            return scan.without(FileChoice.NONE, table.name(), Wire.ScanReport.WHERE, query);
+            return without(scan, FileChoice.NONE, table, Wire.ScanReport.WHERE, query);
         }
         boolean mayRead = scan.side().hasOtherFiles() && joined.isEmpty() && !query.readsFileNames()
             && Scala.list(scan.relation().output()).stream().allMatch(Scala::isData)
@@ -260,7 +263,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
         Wire.Answer answer = python.ask(new Wire.Choose(
             table.handle(), where, !mayRead, columns, joined.joined(), joined.partners()));
         if (answer instanceof Wire.Chosen chosen) {
-            return scan.without(table.index().where(chosen.bits()), table.name(), chosen.means(), query);
+            return without(scan, table.index().where(chosen.bits()), table, chosen.means(), query);
         }
         if (answer instanceof Wire.Instead files) {
             return instead(scan, own, table, files, query);
@@ -273,6 +276,14 @@ public final class PruningRule extends Rule<LogicalPlan> {
             }
         }
         return leftAlone(scan, refused.reason(), query);
+    }
+
+    private LogicalRelation without(
+            Scan scan, FileChoice choice, OpenedTables.Table table, String means, QueryPlan query) {
+        Wire.ScanReport report = scan.decide(choice, table.name(), means, query);
+        LogicalRelation found = scan.without(choice, report);
+        query.aim(found, new RunTimeJoins.Target(scan, table, choice, report, tables));
+        return found;
     }
 
     /** Reads other files with the same rows: a replica's, or the table's own with some copies of rows from others. */

@@ -166,7 +166,8 @@ public final class QueryListener extends SparkListener {
             .filter(condition -> condition.deterministic() && !condition.exists(QueryListener::isOfTheRun))
             .toList();
         Set<String> columns = new TreeSet<>();
-        Scala.list(scan.output()).stream().filter(c -> c instanceof AttributeReference column && Scala.isData(column))
+        Scala.list(scan.output()).stream().filter(c -> c instanceof AttributeReference column && Scala.isData(column)
+                && !RunTimeJoins.isNumber(column.name()))
             .forEach(column -> columns.add(column.name()));
         Set<ExprId> used = new HashSet<>(); // columns of conditions that are not TRUE on NULL anyway
         for (Expression condition : conditions) {

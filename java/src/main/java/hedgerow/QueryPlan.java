@@ -22,9 +22,10 @@ final class QueryPlan {
     private final LogicalPlan root;
     private final Python python;
     private final PruningRule rule;
-    private final List<Wire.ScanReport> reports = new ArrayList<>();
+    private final List<Decision> decisions = new ArrayList<>();
     private final Set<LogicalPlan> done = Collections.newSetFromMap(new IdentityHashMap<>());
     private final Map<LogicalRelation, Scan> scans = new IdentityHashMap<>();
+    private final Map<LogicalRelation, RunTimeJoins.Target> targets = new IdentityHashMap<>();
     private boolean readsFiles;
     private long decidedAt = System.nanoTime(); // the last scan
     private Project above;
@@ -38,9 +39,28 @@ final class QueryPlan {
         this.rule = rule;
     }
 
+    /** A decision on a scan. `read`: what is left of its files at run time; null if nothing more is skipped then. */
+    record Decision(Wire.ScanReport planned, ReadFiles read) {
+        Wire.ScanReport report() {
+            return read == null ? planned : read.of(planned);
+        }
+    }
+
     /** Returns the plan over fewer files: each relation is replaced by another, or by a plan with the same rows. */
     LogicalPlan pruned() {
-        return root.transformDownWithSubqueries(Scala.rewrite(this::pruned));
+        LogicalPlan found = root.transformDownWithSubqueries(Scala.rewrite(this::pruned));
+        return targets.isEmpty() || !SessionSettings.isOn("hedgerow.runtime")
+            ? found : new RunTimeJoins(this, targets, python).of(found);
+    }
+
+    /** Remembers a relation whose files the keys of joins may choose at run time. */
+    void aim(LogicalRelation relation, RunTimeJoins.Target target) {
+        targets.put(relation, target);
+    }
+
+    /** Notes that more of a scan's files are skipped at run time. */
+    void skipLater(Wire.ScanReport planned, ReadFiles read) {
+        decisions.replaceAll(decision -> decision.planned == planned ? new Decision(planned, read) : decision);
     }
 
     private LogicalPlan pruned(LogicalPlan node) {
@@ -100,7 +120,7 @@ final class QueryPlan {
     void note(Wire.ScanReport report) {
         readsFiles = true;
         if (report != null) {
-            reports.add(report);
+            decisions.add(new Decision(report, null));
         }
     }
 
@@ -117,12 +137,12 @@ final class QueryPlan {
         long before = decidedAt;
         decidedAt = System.nanoTime();
         return new Wire.ScanReport(table, total.files(), opened.files(), total.bytes(), opened.bytes(),
-            (decidedAt - before) / 1e9, reason, means);
+            (decidedAt - before) / 1e9, reason, means, null, null, null);
     }
 
     /** Returns the decisions for the query's scans; null if it reads no files. */
-    Wire.ScanReport[] reports() {
-        return readsFiles ? reports.toArray(new Wire.ScanReport[0]) : null;
+    List<Decision> decisions() {
+        return readsFiles ? List.copyOf(decisions) : null;
     }
 
     /** Returns a relation as a scan; null if its table is not managed. It is looked up once: that lists a folder. */

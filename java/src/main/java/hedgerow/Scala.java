@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.types.DataType;
 import scala.Function1;
 import scala.Option;
 import scala.PartialFunction;
@@ -90,6 +91,10 @@ final class Scala {
     }
 
     static String typeOf(Expression e) {
-        return e.dataType().catalogString();
+        return typeOf(e.dataType());
+    }
+
+    static String typeOf(DataType type) {
+        return type.catalogString();
     }
 }

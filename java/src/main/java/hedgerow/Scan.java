@@ -105,9 +105,13 @@ record Scan(
             choice, query.report(this, table, count(choice), null, Wire.ScanReport.PROBE)));
     }
 
-    /** Returns the relation without the files to skip, and records that. */
-    LogicalRelation without(FileChoice choice, String table, String means, QueryPlan query) {
-        Wire.ScanReport report = query.decide(this, table, count(choice), null, means);
+    /** Records that these files are skipped. */
+    Wire.ScanReport decide(FileChoice choice, String table, String means, QueryPlan query) {
+        return query.decide(this, table, count(choice), null, means);
+    }
+
+    /** Returns the relation without the files to skip. */
+    LogicalRelation without(FileChoice choice, Wire.ScanReport report) {
         return choice.skipsAny(listed) ? reading(files.without(choice, report)) : relation;
     }
 }

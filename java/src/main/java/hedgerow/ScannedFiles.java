@@ -1,9 +1,13 @@
 package hedgerow;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
@@ -12,6 +16,7 @@ import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetScan;
+import org.apache.spark.sql.types.StructType;
 
 /** The files of a scan: the part that differs between the formats. */
 sealed interface ScannedFiles permits ParquetFiles, DeltaFiles {
@@ -56,6 +61,25 @@ sealed interface ScannedFiles permits ParquetFiles, DeltaFiles {
 
     /** Returns the list without the skipped files. */
     FileIndex without(FileChoice choice, Wire.ScanReport report);
+
+    /** Returns whether the files of a relation may be partitions of their own. */
+    default boolean canBeNumbered(LogicalRelation relation) {
+        return !relation.schema().json().contains("delta.columnMapping"); // Delta would look the number up
+    }
+
+    /**
+     * Returns the list without the skipped files, in which each file is a partition of its own with its number.
+     *
+     * @param location Spark's list, or one that `without` has made
+     */
+    FileIndex numbered(FileIndex location, FileChoice choice, FileChoice index, Wire.ScanReport report);
+
+    /** Returns the values of a partition, with a number after them. */
+    static InternalRow withNumber(InternalRow values, StructType partitions, int number) {
+        List<Object> all = new ArrayList<>(Scala.list(values.toSeq(partitions)));
+        all.add(number);
+        return new GenericInternalRow(all.toArray());
+    }
 
     /** Returns a text that tells these files from those of any other version of any table; null if there is none. */
     String version(LogicalRelation relation);

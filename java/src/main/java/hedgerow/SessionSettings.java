@@ -95,6 +95,10 @@ final class SessionSettings {
         return found;
     }
 
+    static long number(String setting, long otherwise) {
+        return Long.parseLong(SQLConf.get().getConfString(setting, Long.toString(otherwise)));
+    }
+
     static boolean isOn(String setting) {
         return "true".equalsIgnoreCase(SQLConf.get().getConfString(setting, "true"));
     }

@@ -26,6 +26,7 @@ public sealed interface Wire {
         Set<String> replaced, // classes that Spark replaces before the rule runs
         @JsonProperty("never_fail") Set<String> neverFail, // classes whose value no row makes an error
         @JsonProperty("whole_tasks") Set<String> wholeTasks, // operators that see the rows of a task together
+        Set<String> repeatable, // operators and aggregates that give the same rows each time
         @JsonProperty("always_stored") Set<String> alwaysStored) // settings that count even at their defaults
         implements Wire {}
 
@@ -79,6 +80,9 @@ public sealed interface Wire {
     /** Asks for these aggregates over files that need no scan. Answered by `Aggregated`. */
     record Aggregate(String handle, Condition where, ScannedRows scanned, List<Side> groups, List<AggregateValue> values)
         implements Request {}
+
+    /** Asks which values of a column each file may hold. Answered by `Bounds`. */
+    record KeyBounds(String handle, Side key) implements Request {}
 
     sealed interface AggregateValue extends Wire {}
 
@@ -151,6 +155,13 @@ public sealed interface Wire {
      */
     record Aggregated(String bits, List<List<String>> rows) implements Answer {}
 
+    /**
+     * The bounds of a column in all files: value i has place 2 i + 1, the gap before it has place 2 i.
+     *
+     * @param first the first place of each file of `Opened`; after `last` if it has no value
+     */
+    record Bounds(List<String> values, int[] first, int[] last) implements Answer {}
+
     /** Other files to read. `codes`: the values to keep of a hidden column; null: all rows. */
     record Instead(List<String> paths, long[] sizes, String column, long[] codes) implements Answer {}
 
@@ -200,6 +211,9 @@ public sealed interface Wire {
      * The decision on one scan. `reason`: why the index was not used; null if it was. `means`: "where", "look-up" if
      * filters of look-ups skipped more, or how fewer files were needed than by WHERE: "top-k", "limit" or "aggregates";
      * "probe" for the files that are read first to find a threshold.
+     *
+     * @param filesRead those that keys of joins left at run time; null if they have not chosen
+     * @param keys the places that these keys have among the bounds of the files
      */
     record ScanReport(
         String table,
@@ -209,9 +223,18 @@ public sealed interface Wire {
         @JsonProperty("bytes_opened") long bytesOpened,
         double seconds,
         String reason,
-        String means) implements Wire {
+        String means,
+        @JsonProperty("files_read") Long filesRead,
+        @JsonProperty("bytes_read") Long bytesRead,
+        Long keys) implements Wire {
         static final String WHERE = "where";
         static final String PROBE = "probe";
+
+        /** Returns the same decision after keys of joins have skipped more. */
+        ScanReport after(long files, long bytes, long keys) {
+            return new ScanReport(table, this.files, filesOpened, this.bytes, bytesOpened, seconds, reason, means,
+                filesOpened - files, bytesOpened - bytes, keys);
+        }
     }
 
     /** The scans of a query that has ended. `at`: milliseconds since 1970 at its start; `lost`: unnoted queries before it. */

@@ -1,0 +1,130 @@
+package hedgerow;
+
+import java.util.List;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.EqualTo;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.IsNotNull;
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
+import org.apache.spark.sql.catalyst.plans.LeftSemi$;
+import org.apache.spark.sql.catalyst.plans.logical.BROADCAST$;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.HintInfo;
+import org.apache.spark.sql.catalyst.plans.logical.Join;
+import org.apache.spark.sql.catalyst.plans.logical.JoinHint;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.LogicalRDD;
+import org.apache.spark.sql.execution.columnar.InMemoryRelation;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.DoubleType;
+import org.apache.spark.sql.types.FloatType;
+import scala.Option;
+
+/**
+ * One side of a join, whose keys may choose the files of the other.
+ *
+ * @param plan as the join has it
+ * @param reduced without rows that other joins drop
+ * @param isBroadcast whether Spark is expected to broadcast it for the join
+ * @param isOnce whether it gives the same rows if it runs only once
+ * @param isRepeatable whether it gives the same rows each time it runs
+ * @param bytes what the leaves of `reduced` read
+ */
+record JoinSide(LogicalPlan plan, LogicalPlan reduced, List<Expression> keys, boolean isBroadcast, boolean isOnce,
+        boolean isRepeatable, double bytes) {
+    /** The joins for which Spark broadcasts the left side, or the right one. */
+    private static final Set<String> BROADCAST_LEFT = Set.of("Inner", "Cross");
+    private static final Set<String> BROADCAST_RIGHT = Set.of("Inner", "Cross", "LeftSemi");
+    private static final long LEAST_BYTES = 4L << 20; // of files that are still to be opened
+    private static final int AGAIN = 16; // as many times that, and of the side, pay for a second run of it
+
+    /** How often the side runs: not for its keys, once for them and the join, or again for them. */
+    enum Run { NEVER, ONCE, AGAIN }
+
+    static JoinSide of(
+            Join join, LogicalPlan plan, LogicalPlan reduced, boolean isLeft, List<Expression> keys, Allowlist allowed) {
+        boolean isRepeatable = runsAlike(reduced, allowed, false);
+        return new JoinSide(plan, reduced, keys, isBroadcast(join, plan, isLeft),
+            isRepeatable || runsAlike(plan, allowed, true), isRepeatable, bytes(reduced));
+    }
+
+    /** Returns a plan without rows whose column no row of a side has as its key. */
+    static LogicalPlan reduced(LogicalPlan plan, ExprId column, JoinSide side, int key) {
+        Attribute mine = Scala.list(plan.output()).stream()
+            .filter(one -> one.exprId().equals(column)).findFirst().orElseThrow();
+        Expression theirs = side.keys.get(key);
+        return !mine.dataType().equals(theirs.dataType()) ? plan : new Join(plan, side.reduced, LeftSemi$.MODULE$,
+            Option.apply(new EqualTo(mine, theirs)), JoinHint.NONE());
+    }
+
+    /** Returns whether one side's keys should rather choose the files of the other than the other way round. */
+    static boolean isSmaller(Join join, boolean isLeft) {
+        LogicalPlan side = isLeft ? join.left() : join.right();
+        LogicalPlan other = isLeft ? join.right() : join.left();
+        boolean isBroadcast = isBroadcast(join, side, isLeft);
+        if (isBroadcast != isBroadcast(join, other, !isLeft)) {
+            return isBroadcast;
+        }
+        return isBroadcast ? size(side) <= size(other) : bytes(side) <= bytes(other);
+    }
+
+    private static boolean isBroadcast(Join join, LogicalPlan side, boolean isLeft) {
+        Option<HintInfo> hint = isLeft ? join.hint().leftHint() : join.hint().rightHint();
+        boolean isHinted = hint.isDefined() && hint.get().strategy().contains(BROADCAST$.MODULE$);
+        return (isLeft ? BROADCAST_LEFT : BROADCAST_RIGHT).contains(JoinEdges.kind(join))
+            && (isHinted || size(side) <= SQLConf.get().autoBroadcastJoinThreshold());
+    }
+
+    private static double size(LogicalPlan plan) {
+        return plan.stats().sizeInBytes().doubleValue();
+    }
+
+    private static double bytes(LogicalPlan plan) {
+        List<LogicalPlan> children = Scala.list(plan.children());
+        return children.isEmpty() ? size(plan) : children.stream().mapToDouble(JoinSide::bytes).sum();
+    }
+
+    /** Returns how often the side should run to choose among files of so many bytes. */
+    Run run(long files) {
+        long least = SessionSettings.number("hedgerow.runtimeBytes", LEAST_BYTES);
+        boolean pays = isRepeatable && AGAIN * Math.max(least, bytes) <= files && isSelective(reduced);
+        if (pays && (!isBroadcast || reduced != plan)) {
+            return Run.AGAIN;
+        }
+        return isBroadcast && isOnce && files >= least ? Run.ONCE : Run.NEVER;
+    }
+
+    private static boolean isSelective(LogicalPlan plan) {
+        return plan instanceof LocalRelation
+            || plan instanceof Filter filter && selects(filter.condition())
+            || Scala.list(plan.children()).stream().anyMatch(JoinSide::isSelective);
+    }
+
+    private static boolean selects(Expression condition) {
+        return condition instanceof And and
+            ? selects(and.left()) || selects(and.right()) : !(condition instanceof IsNotNull);
+    }
+
+    /** Returns whether a plan gives the same rows each time; `isOnce`: its leaves run once. */
+    private static boolean runsAlike(LogicalPlan plan, Allowlist allowed, boolean isOnce) {
+        boolean isLeaf = plan instanceof LogicalRelation relation && relation.relation() instanceof HadoopFsRelation
+            || isOnce && (plan instanceof LogicalRDD || plan instanceof InMemoryRelation);
+        return (isLeaf || !(plan instanceof LogicalRelation) && allowed.isRepeatable(plan))
+            && Scala.list(plan.expressions()).stream().noneMatch(e -> e.exists(part -> !isRepeatable(part, allowed)))
+            && Scala.list(plan.subqueries()).stream().allMatch(query -> runsAlike(query, allowed, isOnce))
+            && Scala.list(plan.children()).stream().allMatch(child -> runsAlike(child, allowed, isOnce));
+    }
+
+    /** Returns whether a part of an expression has a value that the order of rows does not change. */
+    private static boolean isRepeatable(Expression part, Allowlist allowed) {
+        return part.deterministic() && !(part instanceof AggregateExpression aggregate
+            && (!allowed.isRepeatable(aggregate.aggregateFunction())
+                || aggregate.dataType() instanceof DoubleType || aggregate.dataType() instanceof FloatType));
+    }
+}

@@ -1,0 +1,32 @@
+package hedgerow;
+
+import java.util.BitSet;
+
+/** The files of a scan that are left once the keys of joins have chosen at run time. */
+final class ReadFiles {
+    /** The number of a file that the index does not know. */
+    static final int UNKNOWN = -1;
+
+    private final BitSet skipped = new BitSet();
+    private final FileChoice index;
+    private long keys = -1;
+
+    ReadFiles(FileChoice index) {
+        this.index = index;
+    }
+
+    synchronized void skip(int file) {
+        skipped.set(file);
+    }
+
+    /** Notes that so many places of keys choose; negative: not known. */
+    synchronized void choose(long places) {
+        keys = Math.max(keys, places);
+    }
+
+    /** Returns the decision with what it left at run time. */
+    synchronized Wire.ScanReport of(Wire.ScanReport planned) {
+        return keys < 0 ? planned : planned.after(skipped.cardinality(),
+            skipped.stream().mapToLong(index::bytesOf).sum(), keys);
+    }
+}

@@ -1,0 +1,57 @@
+"""Describe which keys each file may hold, so that keys that a query finds while it runs choose the files of a join.
+
+The bounds of all files stand on one line. A key that equals bound i has place 2 i + 1, and one in the gap before it has
+place 2 i. A file may hold the keys from its first place to its last one:
+
+    bounds           10        20        30
+    places        0   1    2    3    4    5   6
+    file 0            |---------|                 keys 10 to 20
+    file 1                 |----------|           keys above 10, to 30
+    keys 12, 35            ^              ^       file 0 and file 1 may hold the key 12, no file holds the key 35
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hedgerow.core.index.whole_matches import TypedTerm
+from hedgerow.core.predicates import types as kinds
+from hedgerow.core.predicates.values import Value
+from hedgerow.core.pruning.block_stats import Stats
+from hedgerow.core.pruning.value_codes import Codes
+
+# Floating-point numbers are not among these kinds, because 0.0 equals -0.0, and NaN is in no range.
+_KINDS = (kinds.INT, kinds.DECIMAL, kinds.STRING, kinds.DATE, kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ)
+_MAX_SHARE = 0.9  # of the places; files that hold more are hardly ever skipped
+
+
+@dataclass(frozen=True, slots=True)
+class KeyBounds:
+    """The sorted bounds, and the first and last place of each file; a file without any key has `first > last`."""
+
+    values: Sequence[Value]
+    first: Codes
+    last: Codes
+
+
+def key_bounds(parts: Sequence[Stats], key: TypedTerm) -> KeyBounds | None:
+    """Return the bounds of a key in the files of all parts; None if no keys would skip a file.
+
+    >>> import pyarrow as pa
+    >>> from hedgerow.core.predicates.nodes import col
+    >>> from hedgerow.core.predicates.types import Type
+    >>> from hedgerow.core.pruning.block_stats import collect
+    >>> stats = collect({col("x"): pa.array([10, 20, 20, 30])}, entry=[0, 0, 1, 1], entries=2)
+    >>> bounds = key_bounds([stats], TypedTerm(col("x"), Type("int")))
+    >>> list(bounds.values), bounds.first.tolist(), bounds.last.tolist()
+    ([10, 20, 30], [1, 3], [3, 5])
+    """
+    stats = key.across(parts) if key.type.kind in _KINDS else None
+    if stats is None:
+        return None
+    places = 2 * len(stats.values) + 1
+    held = np.where(stats.has_value, (stats.high - stats.low + 1) / places, 0)
+    return KeyBounds(stats.values, stats.low, stats.high) if held.size and held.mean() <= _MAX_SHARE else None
