@@ -1,6 +1,6 @@
 """Random joins give the same rows, whether the keys of one side choose the other side's files at run time or not.
 
-    python -m tests.joins.test_run_time 7 2000    # a seed, and how many queries in each format
+python -m tests.joins.test_run_time 7 2000    # a seed, and how many queries in each format
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ TYPED = {
     **{"n": "TIMESTAMP_NTZ '1970-01-01 00:00:00' + make_interval(0, 0, 0, 0, v * 12)"},
 }
 NUMBERS, TIMES, TEXTS = "yhilmof", "dtn", "su"
-SETTINGS: list[dict[str, Any]] = [
-    {"adaptive.enabled": [True, False]},
-    {"autoBroadcastJoinThreshold": ["10MB", "10MB", "-1"]},
-    {"codegen.wholeStage": [True, False]},
-    {"exchange.reuse": [True, True, True, False]},
-    {"cbo.enabled": [True, False]},
-    {"session.timeZone": ["UTC", "Europe/Berlin"]},
-]
+SETTINGS: dict[str, list[Any]] = {
+    "adaptive.enabled": [True, False],
+    "autoBroadcastJoinThreshold": ["10MB", "10MB", "-1"],
+    "codegen.wholeStage": [True, False],
+    "exchange.reuse": [True, True, True, False],
+    "cbo.enabled": [True, False],
+    "session.timeZone": ["UTC", "Europe/Berlin"],
+}
 
 
 class World:
@@ -47,7 +47,9 @@ class World:
     def __init__(self, spark: SparkSession, folder: Path, format_: str, seed: int) -> None:
         self.spark, self.format, self.random = spark, format_, Random(seed)
         for table in SCHEMAS:
-            self._write(folder, table, frame(spark, table, rows_of(table, self.random, n=400 if table == "lines" else None)))
+            self._write(
+                folder, table, frame(spark, table, rows_of(table, self.random, n=400 if table == "lines" else None))
+            )
         for table, most in (("wide", 1000), ("narrow", 60)):
             values = [(i, None if self.random.random() < 0.1 else self._value(most, i)) for i in range(most)]
             typed = [f"{sql} AS {name}" for name, sql in TYPED.items()]
@@ -59,7 +61,11 @@ class World:
             spark.sql(f"DELETE FROM delta.`{folder}/lines` WHERE id % 13 = 3")
 
     def _value(self, most: int, i: int) -> int:
-        return i if most == 1000 else self.random.choice([self.random.randrange(-50, 1100), self.random.randrange(300, 320)])
+        return (
+            i
+            if most == 1000
+            else self.random.choice([self.random.randrange(-50, 1100), self.random.randrange(300, 320)])
+        )
 
     def _write(self, folder: Path, table: str, rows: Any) -> None:
         path, spark = str(folder / table), self.spark
@@ -83,7 +89,7 @@ class World:
         skipped = 0
         for _ in range(n):
             sql = a_query(self.random) if self.random.random() < 0.4 else a_typed_query(self.random)
-            settings = {f"spark.sql.{k}": str(self.random.choice(v)).lower() for s in SETTINGS for k, v in s.items()}
+            settings = {f"spark.sql.{k}": str(self.random.choice(v)).lower() for k, v in SETTINGS.items()}
             with temporary_settings(self.spark, {**settings, "hedgerow.runtimeBytes": "1"}):
                 with without_skipping(self.spark):
                     plain = self._rows(sql)
@@ -107,7 +113,9 @@ def _key(r: Random) -> str:
         theirs = mine
     cast = r.choice(["a.{0} = b.{1}"] * 6 + ["CAST(a.{0} AS STRING) = CAST(b.{1} AS STRING)", "a.{0} <=> b.{1}"])
     if family == NUMBERS:
-        cast = r.choice([cast, cast, "CAST(a.{0} AS BIGINT) = b.{1}", "a.{0} = CAST(b.{1} AS INT)", "b.{1} + 1 = a.{0}"])
+        cast = r.choice(
+            [cast, cast, "CAST(a.{0} AS BIGINT) = b.{1}", "a.{0} = CAST(b.{1} AS INT)", "b.{1} + 1 = a.{0}"]
+        )
     return cast.format(mine, theirs)
 
 
@@ -139,15 +147,23 @@ def a_typed_query(r: Random) -> str:
     """A join of two tables over keys of any types, with any kind of join, and perhaps a third side."""
     wide, narrow = _side(r, "wide", 1000), _side(r, r.choice(["narrow", "narrow", "narrow", "wide"]), 60)
     on = " AND ".join(_key(r) for _ in range(r.choice([1, 1, 1, 2])))
-    kind = r.choice(["JOIN"] * 4 + ["LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN", "IN", "NOT IN"])
-    hint = r.choice(["", "", "", "/*+ BROADCAST(b) */", "/*+ MERGE(b) */", "/*+ SHUFFLE_HASH(b) */", "/*+ BROADCAST(a) */"])
+    kind = r.choice(
+        ["JOIN"] * 4 + ["LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN", "IN", "NOT IN"]
+    )
+    hint = r.choice(
+        ["", "", "", "/*+ BROADCAST(b) */", "/*+ MERGE(b) */", "/*+ SHUFFLE_HASH(b) */", "/*+ BROADCAST(a) */"]
+    )
     column = r.choice("ilsdt")
     if kind in ("IN", "NOT IN"):
         return f"SELECT count(*), sum(a.id) FROM {wide} a WHERE a.{column} {kind} (SELECT {column} FROM {narrow} b)"
     both = kind not in ("LEFT SEMI JOIN", "LEFT ANTI JOIN")
     if r.random() < 0.3:
         wide, narrow = narrow, wide
-    third = f" JOIN {_side(r, 'narrow', 60)} c ON {_key(r).replace('a.', 'c.').replace('b.', 'a.')}" if r.random() < 0.3 else ""
+    third = (
+        f" JOIN {_side(r, 'narrow', 60)} c ON {_key(r).replace('a.', 'c.').replace('b.', 'a.')}"
+        if r.random() < 0.3
+        else ""
+    )
     values = "a.id, b.id" if both else "a.id"
     return f"SELECT {hint} {values} FROM {wide} a {kind} {narrow} b ON {on}{third}"
 
@@ -166,5 +182,12 @@ if __name__ == "__main__":
         with attached_to(started):
             for one in ("parquet", "delta"):
                 world = World(started, Path(folder, one), one, int(sys.argv[1]))
-                print(one, int(sys.argv[2]), "queries,", world.compare(int(sys.argv[2])), "files skipped at run time", flush=True)
+                print(
+                    one,
+                    int(sys.argv[2]),
+                    "queries,",
+                    world.compare(int(sys.argv[2])),
+                    "files skipped at run time",
+                    flush=True,
+                )
         started.stop()

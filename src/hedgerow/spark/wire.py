@@ -353,12 +353,16 @@ class Aggregated:
 class Bounds:
     """The sorted bounds of a column in all files, as texts, and the first and last place of each file among them.
 
-    Value i has place 2 i + 1, and the gap before it has place 2 i. A file with `first > last` has no value.
+    Value i has place 2 i + 1, and the gap before it has place 2 i. A file with `first > last` has no value. File i has
+    no values but those at `places[offsets[k] : offsets[k + 1]]`, where k is `set_of[i]`, if that is not -1.
     """
 
     values: Sequence[str]
     first: Sequence[int]
     last: Sequence[int]
+    set_of: Sequence[int]
+    offsets: Sequence[int]
+    places: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)

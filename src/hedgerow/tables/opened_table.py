@@ -144,7 +144,14 @@ class OpenedTable:
         if bounds is None:
             return wire.Refused("the index knows no bounds of the key by which it would skip files")
         texts = [value_text(key.type.kind, value) for value in bounds.values]
-        return wire.Bounds([text for text in texts if text is not None], bounds.first.tolist(), bounds.last.tolist())
+        return wire.Bounds(
+            [text for text in texts if text is not None],
+            bounds.first.tolist(),
+            bounds.last.tolist(),
+            bounds.sets.set_of.tolist(),
+            bounds.sets.offsets.tolist(),
+            bounds.sets.codes.tolist(),
+        )
 
     def _instead(
         self, stored: StoredTable, condition: RowCondition, reads: Sequence[str] | None

@@ -21,23 +21,41 @@ X = TypedTerm(col("x"), Type("int"))
 def may_hold(bounds: KeyBounds, key: object) -> list[bool]:
     at = bisect_left(bounds.values, key)  # type: ignore[type-var]
     place = 2 * at + (at < len(bounds.values) and bounds.values[at] == key)
-    return [first <= place <= last for first, last in zip(bounds.first.tolist(), bounds.last.tolist(), strict=True)]
+    within = [first <= place <= last for first, last in zip(bounds.first.tolist(), bounds.last.tolist(), strict=True)]
+    sets = [bounds.sets.of(file) for file in range(len(within))]
+    return [may if places is None else place in places.tolist() for may, places in zip(within, sets, strict=True)]
 
 
-@given(st.lists(st.lists(st.none() | st.integers(-5, 20)), min_size=1, max_size=6), st.integers(-7, 22))
-def test_a_file_may_hold_the_keys_within_its_bounds(files: list[list[int | None]], key: int) -> None:
+@given(
+    st.lists(st.lists(st.none() | st.integers(-5, 20)), min_size=1, max_size=6),
+    st.integers(-7, 22),
+    st.sampled_from([0, 2, 64]),
+)
+def test_a_file_may_hold_its_keys_or_those_within_its_bounds(
+    files: list[list[int | None]], key: int, most: int
+) -> None:
     rows = [(file, x) for file, values in enumerate(files) for x in values]
-    stats = collect(
-        {col("x"): pa.array([x for _, x in rows], pa.int64())}, entry=[file for file, _ in rows], entries=len(files)
-    )
+    column = {col("x"): pa.array([x for _, x in rows], pa.int64())}
+    stats = collect(column, entry=[file for file, _ in rows], entries=len(files), max_distinct=most)
     bounds = key_bounds([stats], X)
     if bounds is not None:
-        known = [[x for x in values if x is not None] for values in files]
-        assert may_hold(bounds, key) == [bool(xs) and min(xs) <= key <= max(xs) for xs in known]
+        known = [{x for x in values if x is not None} for values in files]
+        within = [bool(xs) and min(xs) <= key <= max(xs) for xs in known]
+        listed = [bool(most) and len(xs) <= most for xs in known]
+        assert may_hold(bounds, key) == [
+            key in xs if is_listed else is_within
+            for xs, is_listed, is_within in zip(known, listed, within, strict=True)
+        ]
 
 
 def test_gaps_and_unknown_bounds_are_wide() -> None:
-    pairs = [(Bound(10, -1), Bound(20, 1)), (UNBOUNDED, UNBOUNDED), None, (Bound(15), Bound(15)), (Bound(12), Bound(13))]
+    pairs = [
+        (Bound(10, -1), Bound(20, 1)),
+        (UNBOUNDED, UNBOUNDED),
+        None,
+        (Bound(15), Bound(15)),
+        (Bound(12), Bound(13)),
+    ]
     stats = Stats(pa.array([1] * 5).to_numpy(), {"x": TermStats.build(Type("int"), pairs, [0] * 5)}, {})
     bounds = key_bounds([stats], X)
     assert bounds is not None
@@ -52,7 +70,7 @@ def test_kinds_that_are_no_keys(kind: str) -> None:
 
 
 def test_bounds_by_which_no_file_is_skipped() -> None:
-    wide = collect({col("x"): pa.array([1, 9, 1, 9, 2, 8])}, entry=[0, 0, 1, 1, 2, 2], entries=3)
+    wide = collect({col("x"): pa.array([1, 9, 1, 9, 1, 8])}, None, [0, 0, 1, 1, 2, 2], 3, max_distinct=0)
     assert key_bounds([wide], X) is None
     assert key_bounds([wide], TypedTerm(col("y"), Type("int"))) is None
     assert key_bounds([wide], TypedTerm(col("x"), Type("string"))) is None

@@ -8,6 +8,8 @@ place 2 i. A file may hold the keys from its first place to its last one:
     file 0            |---------|                 keys 10 to 20
     file 1                 |----------|           keys above 10, to 30
     keys 12, 35            ^              ^       file 0 and file 1 may hold the key 12, no file holds the key 35
+
+A file of few values has them as a list of places; then it holds no other keys.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from hedgerow.core.index.whole_matches import TypedTerm
 from hedgerow.core.predicates import types as kinds
 from hedgerow.core.predicates.values import Value
 from hedgerow.core.pruning.block_stats import Stats
+from hedgerow.core.pruning.distinct_sets import DistinctSets
 from hedgerow.core.pruning.value_codes import Codes
 
 # Floating-point numbers are not among these kinds, because 0.0 equals -0.0, and NaN is in no range.
@@ -30,11 +33,15 @@ _MAX_SHARE = 0.9  # of the places; files that hold more are hardly ever skipped
 
 @dataclass(frozen=True, slots=True)
 class KeyBounds:
-    """The sorted bounds, and the first and last place of each file; a file without any key has `first > last`."""
+    """The sorted bounds, and the first and last place of each file; a file without any key has `first > last`.
+
+    `sets`: the places of the values of files that have few.
+    """
 
     values: Sequence[Value]
     first: Codes
     last: Codes
+    sets: DistinctSets
 
 
 def key_bounds(parts: Sequence[Stats], key: TypedTerm) -> KeyBounds | None:
@@ -52,6 +59,9 @@ def key_bounds(parts: Sequence[Stats], key: TypedTerm) -> KeyBounds | None:
     stats = key.across(parts) if key.type.kind in _KINDS else None
     if stats is None:
         return None
-    places = 2 * len(stats.values) + 1
-    held = np.where(stats.has_value, (stats.high - stats.low + 1) / places, 0)
-    return KeyBounds(stats.values, stats.low, stats.high) if held.size and held.mean() <= _MAX_SHARE else None
+    sets = stats.sets or DistinctSets.build([None] * len(stats.low))
+    places = max(1, 2 * len(stats.values) - 1)  # from the least bound to the greatest
+    within = np.where(stats.has_value, (stats.high - stats.low + 1) / places, 0)
+    listed = np.append(np.diff(sets.offsets) / max(1, len(stats.values)), 1)[sets.set_of]  # an unknown set is number -1
+    held = np.minimum(within, listed)
+    return KeyBounds(stats.values, stats.low, stats.high, sets) if held.size and held.mean() <= _MAX_SHARE else None

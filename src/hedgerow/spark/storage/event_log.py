@@ -21,6 +21,7 @@ from hedgerow.spark.start.session import OWN_QUERIES
 _EVENT = "org.apache.spark.sql.execution.ui.SparkListener"
 _LOCATION = re.compile(r"\((\d+) paths?\)\[(.*)\]$", re.DOTALL)
 _NEXT_PATH = re.compile(r", (?=[A-Za-z][\w+.-]*:/|\.\.\.$)")
+_HIDDEN = "_hedgerow_"  # columns that the optimizer rule adds
 _FIELD = re.compile(r"([A-Za-z_][\w ]*)#\d+")
 # Plan nodes between a filter and its scan that keep the number of rows.
 _TRANSPARENT = ("Project", "ColumnarToRow", "WholeStageCodegen", "InputAdapter")
@@ -148,7 +149,8 @@ def _scans(plan: Mapping[str, Any], condition: str, above: Any, values: Mapping[
     name = plan["nodeName"].strip()
     if name.startswith("Scan ") and "Location" in plan.get("metadata", {}):
         place = _LOCATION.search(plan["metadata"]["Location"])
-        columns = _FIELD.findall(plan["simpleString"].partition("] Batched")[0])
+        named = _FIELD.findall(plan["simpleString"].partition("] Batched")[0])
+        columns = [name for name in named if not name.startswith(_HIDDEN)]
         counts = {key: _metric(plan, metric, values) for key, metric in _METRICS.items()}
         counts["kept"] = counts["rows"] if above is None else _metric(above, _METRICS["rows"], values)
         if place is not None:

@@ -1,10 +1,8 @@
 package hedgerow;
 
-import java.lang.reflect.Array;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
-import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
@@ -17,11 +15,11 @@ import scala.Option;
 
 /**
  * Which keys each file may hold. The bounds of all files stand on one line: value i has place 2 i + 1, and the gap before
- * it has place 2 i. A file may hold the keys from its first place to its last one.
+ * it has place 2 i. A file may hold the keys from its first place to its last one, or those of its set.
  *
  * @param values an int[], a long[] or an Object[], sorted
  */
-record FileBounds(Object values, int[] first, int[] last) {
+record FileBounds(Object values, Wire.Bounds files) {
     private static final List<String> INTEGERS = List.of("tinyint", "smallint", "int", "bigint");
 
     static FileBounds of(Wire.Bounds bounds, DataType key) {
@@ -29,7 +27,7 @@ record FileBounds(Object values, int[] first, int[] last) {
         Class<?> kind = kindOf(key);
         Object sorted = kind == int.class ? values.mapToInt(value -> (Integer) value).toArray()
             : kind == long.class ? values.mapToLong(value -> (Long) value).toArray() : values.toArray();
-        return new FileBounds(sorted, bounds.first(), bounds.last());
+        return new FileBounds(sorted, bounds);
     }
 
     /** Returns whether keys of a type can be found among the bounds of a column: no other value may equal a key. */
@@ -70,21 +68,26 @@ record FileBounds(Object values, int[] first, int[] last) {
     }
 
     /** Returns whether a file may hold one of the keys at these places. */
-    boolean mayHold(int file, int[] places) {
-        int found = Arrays.binarySearch(places, first[file]);
-        int next = found >= 0 ? found : -found - 1;
-        return next < places.length && places[next] <= last[file];
+    boolean mayHold(int file, int[] keys) {
+        int set = files.setOf()[file];
+        return set < 0 ? isAnyWithin(keys, files.first()[file], files.last()[file])
+            : Arrays.stream(files.places(), files.offsets()[set], files.offsets()[set + 1])
+                .anyMatch(place -> Arrays.binarySearch(keys, place) >= 0);
     }
 
-    /** Returns whether the bounds describe so many files, and are what the methods above need. */
-    boolean areOf(int files) {
-        int most = 2 * Array.getLength(values);
-        return first.length == files && last.length == files
-            && IntStream.concat(Arrays.stream(first), Arrays.stream(last)).allMatch(at -> at >= 0 && at <= most);
+    private static boolean isAnyWithin(int[] keys, int first, int last) {
+        int found = Arrays.binarySearch(keys, first);
+        int next = found >= 0 ? found : -found - 1;
+        return next < keys.length && keys[next] <= last;
+    }
+
+    /** Returns whether the bounds describe so many files. */
+    boolean areOf(int count) {
+        return files.first().length == count && files.last().length == count && files.setOf().length == count;
     }
 
     @Override
     public String toString() {
-        return Array.getLength(values) + " bounds";
+        return "bounds of " + files.first().length + " files";
     }
 }

@@ -49,8 +49,13 @@ final class QueryPlan {
     /** Returns the plan over fewer files: each relation is replaced by another, or by a plan with the same rows. */
     LogicalPlan pruned() {
         LogicalPlan found = root.transformDownWithSubqueries(Scala.rewrite(this::pruned));
-        return targets.isEmpty() || !SessionSettings.isOn("hedgerow.runtime")
-            ? found : new RunTimeJoins(this, targets, python).of(found);
+        try {
+            return targets.isEmpty() || !SessionSettings.isOn("hedgerow.runtime")
+                ? found : new RunTimeJoins(this, targets, python).of(found);
+        } catch (Exception | LinkageError error) {
+            PruningRule.LOG.info("Hedgerow skips no files at run time: " + error);
+            return found;
+        }
     }
 
     /** Remembers a relation whose files the keys of joins may choose at run time. */

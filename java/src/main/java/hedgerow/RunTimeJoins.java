@@ -3,6 +3,7 @@ package hedgerow;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
@@ -142,9 +143,10 @@ final class RunTimeJoins {
         var keys = ExtractEquiJoinKeys$.MODULE$.unapply(join);
         List<Expression> leftKeys = keys.isDefined() ? Scala.list(keys.get()._2()) : List.of();
         List<Expression> rightKeys = keys.isDefined() ? Scala.list(keys.get()._3()) : List.of();
-        boolean mayLeft = JoinEdges.leftRowsNeedPartners(join) && leadsToTarget(join.left(), leftKeys);
-        boolean mayRight = JoinEdges.rightRowsNeedPartners(join) && leadsToTarget(join.right(), rightKeys);
-        boolean isLeft = mayLeft && (!mayRight || JoinSide.isSmaller(join, false));
+        Use ofLeftKeys = JoinEdges.leftRowsNeedPartners(join) ? use(join.left(), leftKeys) : Use.NONE;
+        Use ofRightKeys = JoinEdges.rightRowsNeedPartners(join) ? use(join.right(), rightKeys) : Use.NONE;
+        boolean isLeft = ofLeftKeys.compareTo(ofRightKeys) > 0
+            || ofLeftKeys == ofRightKeys && ofLeftKeys != Use.NONE && JoinSide.isSmaller(join, false);
         LogicalPlan left = join.left();
         LogicalPlan right = join.right();
         if (isLeft) {
@@ -153,7 +155,7 @@ final class RunTimeJoins {
         }
         left = with(left, ofLeft);
         if (!isLeft) {
-            if (mayRight) {
+            if (ofRightKeys != Use.NONE) {
                 add(ofRight, rightKeys, side(join, left, true, leftKeys, ofLeft));
             }
             right = with(right, ofRight);
@@ -161,10 +163,18 @@ final class RunTimeJoins {
         return withChildren(join, List.of(join.left(), join.right()), List.of(left, right));
     }
 
-    /** Returns whether a key is a column of a relation whose rows may be left out, and files chosen. */
-    private boolean leadsToTarget(LogicalPlan side, List<Expression> keys) {
-        return keys.stream().map(RunTimeJoins::column).anyMatch(column -> column != null
-            && JoinEdges.origins(side, column.exprId(), true).stream().anyMatch(at -> targets.containsKey(at.relation())));
+    /** What the keys of a join's one side do on the other: nothing, drop rows of a side of a target's, or choose its files. */
+    private enum Use { NONE, ON_THE_WAY, DIRECT }
+
+    private Use use(LogicalPlan side, List<Expression> keys) {
+        List<AttributeReference> columns = keys.stream().map(RunTimeJoins::column).filter(Objects::nonNull).toList();
+        boolean isDirect = columns.stream().flatMap(column -> JoinEdges.origins(side, column.exprId(), true).stream())
+            .anyMatch(at -> targets.containsKey(at.relation()));
+        return isDirect ? Use.DIRECT : !columns.isEmpty() && hasTarget(side) ? Use.ON_THE_WAY : Use.NONE;
+    }
+
+    private boolean hasTarget(LogicalPlan plan) {
+        return targets.containsKey(plan) || Scala.list(plan.children()).stream().anyMatch(this::hasTarget);
     }
 
     /** Returns the column of a key, perhaps of a narrower type; null for others. */

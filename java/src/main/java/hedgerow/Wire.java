@@ -159,8 +159,15 @@ public sealed interface Wire {
      * The bounds of a column in all files: value i has place 2 i + 1, the gap before it has place 2 i.
      *
      * @param first the first place of each file of `Opened`; after `last` if it has no value
+     * @param setOf for each file the number k of the set of its values, from `places[offsets[k]]` on; -1: not known
      */
-    record Bounds(List<String> values, int[] first, int[] last) implements Answer {}
+    record Bounds(
+        List<String> values,
+        int[] first,
+        int[] last,
+        @JsonProperty("set_of") int[] setOf,
+        int[] offsets,
+        int[] places) implements Answer {}
 
     /** Other files to read. `codes`: the values to keep of a hidden column; null: all rows. */
     record Instead(List<String> paths, long[] sizes, String column, long[] codes) implements Answer {}
