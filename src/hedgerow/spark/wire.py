@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
-VERSION = 8  # raised with every change of a class
+VERSION = 9  # raised with every change of a class
 
 
 @dataclass(frozen=True, slots=True)

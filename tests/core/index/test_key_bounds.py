@@ -70,7 +70,7 @@ def test_kinds_that_are_no_keys(kind: str) -> None:
 
 
 def test_bounds_by_which_no_file_is_skipped() -> None:
-    wide = collect({col("x"): pa.array([1, 9, 1, 9, 1, 8])}, None, [0, 0, 1, 1, 2, 2], 3, max_distinct=0)
+    wide = collect({col("x"): pa.array([1, 9, 1, 9, 1, 9])}, None, [0, 0, 1, 1, 2, 2], 3, max_distinct=0)
     assert key_bounds([wide], X) is None
     assert key_bounds([wide], TypedTerm(col("y"), Type("int"))) is None
     assert key_bounds([wide], TypedTerm(col("x"), Type("string"))) is None

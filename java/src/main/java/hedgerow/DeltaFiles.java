@@ -99,6 +99,12 @@ record DeltaFiles(TahoeFileIndex location, DeltaScan scan) implements ScannedFil
     }
 
     @Override
+    public boolean canBeNumbered() { // where Delta renames columns, it would look for the number among them
+        Map<String, String> settings = Scala.map(scan.scannedSnapshot().metadata().configuration());
+        return settings.getOrDefault("delta.columnMapping.mode", "none").equals("none");
+    }
+
+    @Override
     public FileIndex numbered(FileIndex listed, FileChoice choice, FileChoice index, Wire.ScanReport report) {
         return new Numbered((PreparedDeltaFileIndex) location, choice, index, report);
     }

@@ -1,7 +1,9 @@
 package hedgerow;
 
 import java.io.Serializable;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.DynamicPruningExpression;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -56,15 +58,15 @@ final class FilesOfKeys extends Expression implements CodegenFallback, Serializa
 
     private int[][] places() {
         int[][] found = new int[joins.size()][];
-        long keys = 0;
         for (int i = 0; i < found.length; i++) {
             if (children.get(i + 1) instanceof DynamicPruningExpression pruning
                     && pruning.child() instanceof InSubqueryExec run && run.values().isDefined()) {
                 Join join = joins.get(i);
                 found[i] = join.bounds.places(run.values().get(), join.areSearched);
-                keys += found[i].length;
             } // or Spark has found no broadcast with the keys
-            read.choose(found[i] == null ? -1 : keys);
+        }
+        if (Arrays.stream(found).anyMatch(Objects::nonNull)) {
+            read.choose(Arrays.stream(found).filter(Objects::nonNull).mapToLong(known -> known.length).sum());
         }
         return found;
     }

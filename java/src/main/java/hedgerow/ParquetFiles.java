@@ -76,6 +76,11 @@ record ParquetFiles(PartitioningAwareFileIndex location, List<FileStatus> status
     }
 
     @Override
+    public boolean canBeNumbered() {
+        return true;
+    }
+
+    @Override
     public FileIndex numbered(FileIndex listed, FileChoice choice, FileChoice index, Wire.ScanReport report) {
         return new FileLists.Numbered(listed, index, report);
     }

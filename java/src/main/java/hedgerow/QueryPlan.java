@@ -50,8 +50,7 @@ final class QueryPlan {
     LogicalPlan pruned() {
         LogicalPlan found = root.transformDownWithSubqueries(Scala.rewrite(this::pruned));
         try {
-            return targets.isEmpty() || !SessionSettings.isOn("hedgerow.runtime")
-                ? found : new RunTimeJoins(this, targets, python).of(found);
+            return !targets.isEmpty() && RunTimeJoins.areOn() ? new RunTimeJoins(this, targets, python).of(found) : found;
         } catch (Exception | LinkageError error) {
             PruningRule.LOG.info("Hedgerow skips no files at run time: " + error);
             return found;

@@ -9,7 +9,7 @@ final class ReadFiles {
 
     private final BitSet skipped = new BitSet();
     private final FileChoice index;
-    private long keys = -1;
+    private long keys = -1; // before they choose
 
     ReadFiles(FileChoice index) {
         this.index = index;
@@ -19,9 +19,9 @@ final class ReadFiles {
         skipped.set(file);
     }
 
-    /** Notes that so many places of keys choose; negative: not known. */
+    /** Notes that so many places of keys choose. */
     synchronized void choose(long places) {
-        keys = Math.max(keys, places);
+        keys = places;
     }
 
     /** Returns the decision with what it left at run time. */

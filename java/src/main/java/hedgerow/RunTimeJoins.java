@@ -23,6 +23,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Metadata;
@@ -65,6 +66,10 @@ final class RunTimeJoins {
         this.query = query;
         this.targets = targets;
         this.python = python;
+    }
+
+    static boolean areOn() {
+        return SessionSettings.isOn("hedgerow.runtime") && SQLConf.get().dynamicPartitionPruningEnabled();
     }
 
     LogicalPlan of(LogicalPlan root) {
@@ -210,7 +215,7 @@ final class RunTimeJoins {
     }
 
     private LogicalPlan chosen(LogicalRelation relation, Filter filter, List<Wanted> wanted, Target target) {
-        if (target.planned.filesOpened() < 2 || !target.scan.files().canBeNumbered(relation)
+        if (target.planned.filesOpened() < 2 || !target.scan.files().canBeNumbered()
                 || Scala.list(relation.output()).stream().anyMatch(column -> column.name().equals(NUMBER))) {
             return null;
         }

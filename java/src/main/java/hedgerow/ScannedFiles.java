@@ -62,10 +62,8 @@ sealed interface ScannedFiles permits ParquetFiles, DeltaFiles {
     /** Returns the list without the skipped files. */
     FileIndex without(FileChoice choice, Wire.ScanReport report);
 
-    /** Returns whether the files of a relation may be partitions of their own. */
-    default boolean canBeNumbered(LogicalRelation relation) {
-        return !relation.schema().json().contains("delta.columnMapping"); // Delta would look the number up
-    }
+    /** Returns whether each file may be a partition of its own. */
+    boolean canBeNumbered();
 
     /**
      * Returns the list without the skipped files, in which each file is a partition of its own with its number.
