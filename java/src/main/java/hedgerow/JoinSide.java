@@ -2,8 +2,8 @@ package hedgerow;
 
 import java.util.List;
 import java.util.Set;
-import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -93,7 +93,8 @@ record JoinSide(LogicalPlan plan, LogicalPlan reduced, List<Expression> keys, bo
     /** Returns how often the side should run to choose among files of so many bytes. */
     Run run(long files) {
         long least = SessionSettings.number("hedgerow.runtimeBytes", LEAST_BYTES);
-        boolean pays = isRepeatable && AGAIN * Math.max(least, bytes) <= files && isSelective(reduced);
+        boolean isCheap = AGAIN * Math.max(least, bytes) <= files && isSelective(reduced);
+        boolean pays = isRepeatable && (isCheap || least == 0);
         if (pays && (!isBroadcast || reduced != plan)) {
             return Run.AGAIN;
         }

@@ -168,7 +168,7 @@ final class RunTimeJoins {
         return withChildren(join, List.of(join.left(), join.right()), List.of(left, right));
     }
 
-    /** What the keys of a join's one side do on the other: nothing, drop rows of a side of a target's, or choose its files. */
+    /** How keys serve a target: not, by dropping rows of a side of its joins, or by choosing its files. */
     private enum Use { NONE, ON_THE_WAY, DIRECT }
 
     private Use use(LogicalPlan side, List<Expression> keys) {
