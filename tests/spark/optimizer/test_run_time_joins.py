@@ -110,13 +110,8 @@ def rows(spark: SparkSession, first: int = 0, end: int = ROWS) -> DataFrame:
 
 
 def laid_out(spark: SparkSession, source: Any) -> hr.Learned:
-    return by_ranges(
-        spark,
-        source,
-        "id",
-        STEP,
-        [f"{name} IS NULL" for name in ("number", "small", "gappy", "word", "day", "at", "local", "price")],
-    )
+    described = ("number", "small", "gappy", "word", "day", "at", "local", "price", "ratio", "spread")
+    return by_ranges(spark, source, "id", STEP, [f"{name} IS NULL" for name in described])
 
 
 @pytest.fixture
