@@ -72,5 +72,8 @@ def test_kinds_that_are_no_keys(kind: str) -> None:
 def test_bounds_by_which_no_file_is_skipped() -> None:
     wide = collect({col("x"): pa.array([1, 9, 1, 9, 1, 9])}, None, [0, 0, 1, 1, 2, 2], 3, max_distinct=0)
     assert key_bounds([wide], X) is None
+    spread = [5, 91, 2, 95, 8, 99, 1, 93, 4, 97]  # as of random keys
+    random = collect({col("x"): pa.array(spread)}, None, [0, 0, 1, 1, 2, 2, 3, 3, 4, 4], 5, max_distinct=0)
+    assert key_bounds([random], X) is None
     assert key_bounds([wide], TypedTerm(col("y"), Type("int"))) is None
     assert key_bounds([wide], TypedTerm(col("x"), Type("string"))) is None

@@ -18,17 +18,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from hedgerow.core.index.whole_matches import TypedTerm
 from hedgerow.core.predicates import types as kinds
 from hedgerow.core.predicates.values import Value
-from hedgerow.core.pruning.block_stats import Stats
+from hedgerow.core.pruning.block_stats import Stats, TermStats
 from hedgerow.core.pruning.distinct_sets import DistinctSets
 from hedgerow.core.pruning.value_codes import Codes
 
 # Floating-point numbers are not among these kinds, because 0.0 equals -0.0, and NaN is in no range.
 _KINDS = (kinds.INT, kinds.DECIMAL, kinds.STRING, kinds.DATE, kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ)
-_MAX_SHARE = 0.9  # of the places; files that hold more are hardly ever skipped
+_MAX_SHARE = 0.9  # of the files may hold a key; if more do, files are hardly ever skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +61,14 @@ def key_bounds(parts: Sequence[Stats], key: TypedTerm) -> KeyBounds | None:
     if stats is None:
         return None
     sets = stats.sets or DistinctSets.build([None] * len(stats.low))
-    places = max(1, 2 * len(stats.values) - 1)  # from the least bound to the greatest
-    within = np.where(stats.has_value, (stats.high - stats.low + 1) / places, 0)
     listed = np.append(np.diff(sets.offsets) / max(1, len(stats.values)), 1)[sets.set_of]  # an unknown set is number -1
-    held = np.minimum(within, listed)
-    return KeyBounds(stats.values, stats.low, stats.high, sets) if held.size and held.mean() <= _MAX_SHARE else None
+    shares = np.minimum(_shares(stats), listed)
+    return KeyBounds(stats.values, stats.low, stats.high, sets) if shares.size and shares.mean() <= _MAX_SHARE else None
+
+
+def _shares(stats: TermStats) -> npt.NDArray[np.float64]:
+    """Return for each file the share of files that may hold the key in the middle of its bounds."""
+    first, last = stats.low[stats.has_value], stats.high[stats.has_value]
+    middle = (stats.low + stats.high) // 2
+    holding = np.searchsorted(np.sort(first), middle, "right") - np.searchsorted(np.sort(last), middle, "left")
+    return np.where(stats.has_value, holding / max(1, len(stats.low)), 0.0)
