@@ -172,6 +172,7 @@ def a_typed_query(r: Random) -> str:
     return f"SELECT {hint} {values} FROM {wide} a {kind} {narrow} b ON {on}{third}"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("format_", ["parquet", "delta"])
 def test_sample(request: Any, tmp_path: Path, format_: str) -> None:
     spark = request.getfixturevalue("delta" if format_ == "delta" else "spark")

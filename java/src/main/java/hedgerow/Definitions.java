@@ -28,8 +28,9 @@ record Definitions(Map<ExprId, Expression> values) {
                 }
             }
             if (node instanceof BaseEvalPython python) {
-                for (int i = 0; i < python.udfs().size(); i++) {
-                    found.put(Scala.list(python.resultAttrs()).get(i).exprId(), Scala.list(python.udfs()).get(i));
+                List<? extends Expression> calls = Scala.list(python.udfs());
+                for (int i = 0; i < calls.size(); i++) {
+                    found.put(Scala.list(python.resultAttrs()).get(i).exprId(), calls.get(i));
                 }
             }
         }
