@@ -71,9 +71,9 @@ def expected_filters(
 def _distinct_in_files(column: RankedColumn, in_all: float, file: Ints, rows: Ints) -> Ints:
     """Return about how many values each file has; `in_all`: the values of the table."""
     has_value = column.places >= 0
-    values = len(column.values)
-    pairs = np.unique(file[has_value].astype(np.int64) * values + column.places[has_value])
-    in_memory = np.bincount(pairs // max(1, values), minlength=len(rows))
-    known = len(np.unique(column.places[has_value]))
-    scaled = np.round(in_memory * (in_all / max(1, known))).astype(np.int64)
+    domain = max(1, len(column.values))
+    pairs = np.unique(file[has_value].astype(np.int64) * domain + column.places[has_value])
+    in_memory = np.bincount(pairs // domain, minlength=len(rows))
+    in_sample = len(np.unique(column.places[has_value]))
+    scaled = np.round(in_memory * (in_all / max(1, in_sample))).astype(np.int64)
     return np.minimum(scaled, rows)
