@@ -166,7 +166,7 @@ def _rewrite_seconds(
     cost = calibrated_cost(Folder(spark, QueryLog.of(spark, source).root)) if isinstance(source, str) else None
     basis, spread = "the small rewrites that calibrate timed", TIMED_SPREAD
     if cost is None:
-        cost, spread = assumed_cost(speed.byte), ASSUMED_SPREAD
+        cost, spread = assumed_cost(speed.byte, ASSUMED_SCANS), ASSUMED_SPREAD
         basis = f"assumed to take as long as {ASSUMED_SCANS / spread:.0f} to {ASSUMED_SCANS * spread:.0f} scans"
     seconds = sum(cost.seconds(opened.size, count_items(copy)) for copy in proposal.learned.copies)
     return (seconds / spread, seconds * spread), basis

@@ -12,14 +12,15 @@ from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.items_to_index import MAX_DESCRIBED_ITEMS, items_to_index
 from hedgerow.tables.known_files import REWRITE_COST
 
-ASSUMED_SCANS = 20.0  # a rewrite takes as long as this many scans of all columns: 15 to 41 on three tables
+ASSUMED_SCANS = 50.0  # a rewrite takes as long as so many timed scans of all columns: 30 to 80 on eight tables
+_USUAL_SCANS = 20.0  # the same of scans at the usual speed, at which most tables would be read more slowly
 _FIXED_SECONDS = 5.0  # of a rewrite without bytes: it reads the log, commits, and writes the index
 TIMED_SPREAD, ASSUMED_SPREAD = 1.5, 2.0  # a rewrite takes up to so many times as long as its estimate, or as short
 
 
-def assumed_cost(byte: float) -> RewriteCost:
+def assumed_cost(byte: float, scans: float = _USUAL_SCANS) -> RewriteCost:
     """Return the cost of a rewrite on a table whose rewrites were never timed; `byte`: the seconds to scan a byte."""
-    return RewriteCost(_FIXED_SECONDS, ASSUMED_SCANS * byte)
+    return RewriteCost(_FIXED_SECONDS, scans * byte)
 
 
 def save_cost(folder: Folder, cost: RewriteCost) -> None:
