@@ -13,7 +13,7 @@ from hedgerow.tables.items_to_index import MAX_DESCRIBED_ITEMS, items_to_index
 from hedgerow.tables.known_files import REWRITE_COST
 
 ASSUMED_SCANS = 50.0  # a rewrite takes as long as so many timed scans of all columns: 30 to 80 on eight tables
-_USUAL_SCANS = 20.0  # the same of scans at the usual speed, at which most tables would be read more slowly
+_USUAL_SCANS = 20.0  # the same at the usual speed, which is slower than most tables are read
 _FIXED_SECONDS = 5.0  # of a rewrite without bytes: it reads the log, commits, and writes the index
 TIMED_SPREAD, ASSUMED_SPREAD = 1.5, 2.0  # a rewrite takes up to so many times as long as its estimate, or as short
 

@@ -39,7 +39,7 @@ Entry = dict[str, Any]
 
 @in_own_session
 def import_log(spark: SparkSession, table: str, queries: str | Path | DataFrame, name: str | None = None) -> Imported:
-    """Bring past queries of a table into its log, as if `log` had noted them, and leave out what it has.
+    """Bring past queries of a table into its log, as if `log` had noted them. Queries in the log stay single.
 
     `queries`: the event logs of Spark, a folder or a file; a `.jsonl` file of {"at": "2026-11-01 12:00:00", "sql":
     "..."} with "seconds" if known; a `.sql` file of statements, each after a line `-- at 2026-11-01 12:00:00`; or a

@@ -35,8 +35,8 @@ def simulate_apply(table_problem: TableProblem, learned: Learned, now: Score) ->
     copies = [_one_copy(table_problem, copy, now) for copy in learned.copies]
     seen = [copy.seen for copy in copies if copy.seen is not None]
     then = Score.of_copies([copy.then for copy in copies], [query.weight for query in table_problem.drawn_unseen[0]])
-    asked = Score.of_copies(seen, [query.weight for query in table_problem.asked])
-    return replace(copies[0], then=then, seen=asked)  # not attached, Spark reads the first
+    seen_of_all = Score.of_copies(seen, [query.weight for query in table_problem.asked])
+    return replace(copies[0], then=then, seen=seen_of_all)  # not attached, Spark reads the first
 
 
 def _one_copy(table_problem: TableProblem, learned: Learned, now: Score) -> Scores:

@@ -17,7 +17,7 @@ from hedgerow.spark.judged import NAMESPACES, ONLY_WITH_FIELD_IDS, is_in, kind_o
 TRUSTED = "spark.hedgerow.trusted"
 LOOKUPS = "hedgerow.lookups"  # the one setting of Hedgerow's own on which answers of Python depend
 STABLE = "hedgerow.stable."  # before the name of a function: the version that is declared in the session
-# What each switch holds back that is not true, which is the default of all.
+# All switches are true by default. Any other value holds back this:
 SWITCHES = {
     LOOKUPS: "= and IN skip files by bounds and listed values, but not by filters",
     "hedgerow.topk": "ORDER BY with LIMIT opens all files of its WHERE",

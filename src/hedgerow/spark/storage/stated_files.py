@@ -77,8 +77,8 @@ def _in_footers(source: Source, columns: Sequence[str]) -> StatedFiles | None:
         return None
     rows = np.array([footer.rows for footer in footers], np.int64)
     partitions = _fitting(_in_folders(source, chosen, columns, rows), source.schema)
-    known = known_terms(footers, source.schema, names)
-    terms = {name: term for name, term in known.items() if term.type.kind not in NOT_PUSHED} | partitions
+    stated = known_terms(footers, source.schema, names)
+    terms = {name: term for name, term in stated.items() if term.type.kind not in NOT_PUSHED} | partitions
     return StatedFiles(Stats(rows, partitions, {}), Stats(rows, terms, {}), len(source.files))
 
 
