@@ -1,4 +1,4 @@
-"""`python -m bench SUITE [options]`; `quick` runs the quick form of all, `compare` and `report` read what runs left."""
+"""`python -m bench SUITE [options]`; `quick` and `paper` run several, `compare` and `report` read what runs left."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from bench import papers
 from bench.every_suite import EVERY, PHYSICAL, SUITES, WRITTEN
 from bench.options import Options
 from bench.record import emit
 from bench.report import compare
 from bench.report import write as report
 
-READERS = {"compare": compare.main, "report": report.main}
+OTHERS = {"paper": papers.main, "compare": compare.main, "report": report.main}
 
 
 def main() -> None:
-    if len(sys.argv) > 1 and sys.argv[1] in READERS:
-        return READERS[sys.argv[1]](sys.argv[2:])
+    if len(sys.argv) > 1 and sys.argv[1] in OTHERS:
+        return OTHERS[sys.argv[1]](sys.argv[2:])
     arguments = _parser().parse_args()
     if arguments.params and not arguments.learners:
         raise SystemExit("--param sets a parameter of a learner: name the learner with --learner")
@@ -60,7 +61,7 @@ def _each(arguments: list[str]) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure Hedgerow: one JSON line a run.")
     add = parser.add_argument
-    add("suite", choices=[*SUITES, "quick", *READERS], help="what to measure; quick: a short form of everything")
+    add("suite", choices=[*SUITES, "quick", *OTHERS], help="what to measure; quick: a short form of everything")
     add("--quick", action="store_true", help="the short form of this suite")
     add("--physical", action="store_true", help="write the tables and time the queries, beside peers")
     add("--seed", type=int, default=0, help="the first seed (0)")

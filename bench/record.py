@@ -41,7 +41,7 @@ def line(**measured: Any) -> dict[str, Any]:
     unknown = set(measured) - set(FIELDS)
     if unknown:
         raise ValueError(f"a line of a benchmark has no field {', '.join(sorted(unknown))}")
-    own = {"peak_mb": round(_peak_mb()), "commit": _commit(), "versions": _versions()}
+    own = {"peak_mb": round(_peak_mb()), "commit": commit(), "versions": _versions()}
     return {name: value for name, value in {**own, **measured}.items() if value is not None}
 
 
@@ -62,7 +62,7 @@ def _peak_mb() -> float:
     return peak / 1024 if platform.system() == "Linux" else peak / 1024**2  # macOS counts bytes
 
 
-def _commit() -> str:
+def commit() -> str:
     """Return the checkout's commit, with a + if the code differs from it; files that runs write do not count."""
     try:
         code = (":/", *(f":(top,exclude){path}" for path in WRITTEN_BY_RUNS))

@@ -73,3 +73,8 @@ def middle(lines: Sequence[Line], figure: str) -> float | None:
     """Return the median over seeds."""
     values = [v for v in (value(line, figure) for line in lines) if v is not None]
     return median(values) if values else None
+
+
+def seconds(lines: Iterable[Line]) -> float:
+    """Return how long the runs took that left these lines, for one seed."""
+    return sum(middle(group, "run_seconds") or 0.0 for group in grouped(lines))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.every_suite import EVERY, Suite
-from bench.report.lines import Line, form, grouped, middle, value
+from bench.report.lines import Line, form, grouped, middle, seconds, value
 from bench.report.names import PLAIN, is_default, is_published, method, table_of
 from bench.report.published_figures import NEAR, OF_RANGE, PEERS, THEIRS, Theirs
 
@@ -152,8 +152,9 @@ def _section(name: str, suite: Suite, lines: Sequence[Line]) -> Section:
         by_size.setdefault(row.size, []).append(row)
     rows = tuple(row for of in by_size.values() for row in of)
     compared = [t for t in (*THEIRS, *PEERS) if t.suite == name]
-    seconds = sum(middle(g, "run_seconds") or 0.0 for g in grouped(lines))
-    return Section(name, suite, form(lines[0]), rows, tuple(_beside(t, rows, suite.figure) for t in compared), seconds)
+    return Section(
+        name, suite, form(lines[0]), rows, tuple(_beside(t, rows, suite.figure) for t in compared), seconds(lines)
+    )
 
 
 def _row(group: Sequence[Line], figure: str) -> Row:
