@@ -12,7 +12,7 @@ python = JAVA_HOME="$${JAVA_HOME:-$$(cat .venv/java-home 2>/dev/null)}" .venv/bi
 lines = bench/results/quick.jsonl
 
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap demo test test-long lint wheel bench clean
+.PHONY: help bootstrap demo test test-long lint docs wheel bench clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 12
@@ -36,6 +36,9 @@ lint: bootstrap ## style, types, who imports whom, and that the results are thos
 	@.venv/bin/mypy src scripts $(if $(wildcard bench/*.py),bench)
 	@.venv/bin/lint-imports
 	@$(python) -m bench report --check
+
+docs: bootstrap ## the documentation as a site, in dist/site; a broken link is an error
+	@NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --quiet
 
 wheel: bootstrap ## build the wheel, and run the demo from it in an empty environment
 	@$(python) scripts/try_wheel.py
