@@ -87,8 +87,8 @@ CASES = (
     Case("lineitem", _lineitem, 6),
     Case("lineitem", _lineitem, 60),
     Case("lineitem", _lineitem, 6, "delta", "l_returnflag"),
-    Case("events", _errors(errorlog_data.INTERNAL), 4),
-    Case("events", _errors(errorlog_data.EXTERNAL), 4, "delta"),
+    Case("errors", _errors(errorlog_data.INTERNAL), 4),
+    Case("errors", _errors(errorlog_data.EXTERNAL), 4, "delta"),
     Case("flights", _flights, 2),
 )
 _QUICK = (CASES[0], CASES[2])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.predicates.nodes import Compare, col, lit
@@ -62,3 +65,19 @@ def test_the_index_skips_by_it() -> None:
     found = filters(1e6)["id"]
     skipped = may_match(p, type(stats)(stats.rows, stats.terms, {}, {"id": found}))
     assert skipped[FILE[33]] and skipped.sum() <= 2
+
+
+@pytest.mark.parametrize("rows_of_value, spread", [(1, FILES), (25, FILES), (25, 3), (200, 5), (5, FILES)])
+def test_a_filter_of_a_part_of_the_rows_opens_as_many_files_as_one_of_all(rows_of_value: int, spread: int) -> None:
+    random, rows = np.random.default_rng(rows_of_value), 200_000
+    values = np.arange(rows) // rows_of_value
+    file = (values * 7 + random.integers(0, spread, rows)) % FILES
+    part = random.permutation(rows)[: rows // 20]
+    table = pa.table({"key": values[part]})
+    sample = replace(Sample.of_table(table), table_rows=rows)
+    asked = [Compare(col("key"), "=", lit(int(values[n]))) for n in part[:10]]
+    stats = sample.rows.stats(file[part], FILES)
+    (found,) = expected_filters(files_let_pass(asked, stats, sample.schema), sample, file[part], stats, 1e7).values()
+    opened = np.mean([found.may_hold("int", [int(values[n])]).sum() for n in part[:400]])
+    real = np.mean([len(np.unique(file[values == values[n]])) for n in part[:400]])
+    assert real / 1.3 - 0.3 < opened < 1.3 * real + 0.3, (real, opened, found.spread)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import exp
 from zlib import crc32
 
 import numpy as np
@@ -22,24 +23,46 @@ from hedgerow.tables.lookups import columns_that_gain, pays_to_filter
 
 @dataclass(frozen=True)
 class ExpectedFilter:
-    """The filter of a column that is not built yet: it knows the rows in memory, and errs as often as a real one.
+    """The filter of a column that is not built yet: it knows the rows in memory, guesses where the other rows of their
+    values are, and errs as often as a real one.
 
-    `file`: the file of each row. `files`: the number of files."""
+    Args:
+        file: the file of each row.
+        files: the number of files.
+        fraction: the share of the table's rows that are in memory.
+        rows_of_value: the mean rows of a value in the table.
+        spread: the number of files over which the rows of a value are spread.
+    """
 
     column: RankedColumn
     file: Ints
     files: int
     false_positives: float
+    fraction: float
+    rows_of_value: float
+    spread: float
 
     def may_hold(self, kind: str, values: Sequence[Value]) -> Bools:
         if kind != self.column.type.kind:
             return np.ones(self.files, bool)
-        seed = crc32(repr(sorted(map(repr, values))).encode())
-        may_hold = np.random.default_rng(seed).random(self.files) < self.false_positives * len(values)
         codes = [code_of(self.column.values, value) for value in values]
         places = [code // 2 for code in codes if code % 2 == 1]
-        may_hold[self.file[np.isin(self.column.places, places)]] = True
+        is_value = np.isin(self.column.places, places)
+        misses = (1 - self.false_positives) * (1 - self._others(int(is_value.sum()), len(values)))
+        seed = crc32(repr(sorted(map(repr, values))).encode())
+        may_hold: Bools = np.random.default_rng(seed).random(self.files) > misses ** len(values)
+        may_hold[self.file[is_value]] = True
         return may_hold
+
+    def _others(self, rows: int, values: int) -> float:
+        """Return the probability that a file without such rows in memory has some of one of the values.
+
+        A value that is known has one row; how many more it has in the table is guessed as in `VirtualBlocks`."""
+        known = max(1.0, rows / values)
+        more = self.rows_of_value - 1
+        unseen = known / (self.fraction + 1 / more) - (known - 1) if self.fraction < 1 and more > 0 else 0.0
+        files = min(known, self.spread)
+        return (self.spread - files) * (1 - exp(-unseen / self.spread)) / max(1.0, self.files - files)
 
 
 def expected_filters(
@@ -63,9 +86,26 @@ def expected_filters(
         shape = best_shape(distinct[column], max_bytes)
         if shape is not None:
             errors = shape.false_positives(distinct[column])
-            filters[term_text(column)] = ExpectedFilter(ranked[column], file, len(stats), errors)
+            filters[term_text(column)] = ExpectedFilter(
+                ranked[column],
+                file,
+                len(stats),
+                errors,
+                drawn.fraction,
+                drawn.table_rows / in_all[column],
+                _spread(ranked[column], file, len(stats)),
+            )
             max_bytes -= shape.stored_bytes(distinct[column])
     return filters
+
+
+def _spread(column: RankedColumn, file: Ints, files: int) -> float:
+    """Return over how many files the rows of a value are spread, by how rarely two of them share a file."""
+    has_value = column.places >= 0
+    of_value = np.bincount(column.places[has_value])
+    _, of_both = np.unique(column.places[has_value] * np.int64(files) + file[has_value], return_counts=True)
+    pairs, in_one_file = (float((n * (n - 1)).sum()) for n in (of_value, of_both))
+    return min(float(files), (pairs + 1) / (in_one_file + 1 / files))
 
 
 def _distinct_in_files(column: RankedColumn, in_all: float, file: Ints, rows: Ints) -> Ints:
