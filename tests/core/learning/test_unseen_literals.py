@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.synthetic_queries import redrawn, with_unseen_literals
-from hedgerow.core.predicates.nodes import And, Compare, In, Like, col, lit
+from hedgerow.core.predicates.nodes import And, Compare, In, Like, atoms_of, col, lit
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.pruning.block_stats import T_BIT
@@ -99,3 +99,21 @@ def test_a_single_look_up_has_other_values_next_time() -> None:
     (values,) = (p.literals for p in unseen.children if isinstance(p, In))
     assert len(values) == 3 and not set(values) & set(literals)
     assert redrawn([observed], [1.0], sample).predicates == (observed,)  # learning has nothing to tell them by
+
+
+def test_literals_that_nearly_always_recur_do_so_together() -> None:
+    """Years, each from its first day to its last, and a number that is always new."""
+    sample = Sample.of_table(pa.table({"day": list(range(3650)), "id": list(range(3650))}))
+
+    def year(n: int, key: int) -> And:
+        bounds = Compare(col("day"), ">=", lit(365 * n)), Compare(col("day"), "<", lit(365 * n + 365))
+        return And((*bounds, Compare(col("id"), "<", lit(key))))
+
+    observed = [normalise(year(n % 5, 1000 + n * n)) for n in range(20)]
+    unseen, _ = with_unseen_literals(observed, sample, rounds=10)
+    asked = [{a.op + a.term.path[0]: a.literal.value for a in atoms_of(p) if isinstance(a, Compare)} for p in unseen]
+    assert {q[">=day"] for q in asked} == {365 * n for n in range(5)}
+    assert all(q["<day"] == q[">=day"] + 365 for q in asked)
+    assert not {q["<id"] for q in asked} & {1000 + n * n for n in range(20)}
+    few = [normalise(year(n % 5, 5)) for n in range(6)]
+    assert not {predicate_text(p) for p in with_unseen_literals(few, sample)[0]} & set(map(predicate_text, few))

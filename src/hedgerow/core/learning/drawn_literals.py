@@ -125,7 +125,7 @@ class Domains:
     column of many values."""
 
     def __init__(self, sample: Sample, alike: bool = False) -> None:
-        self._alike = alike
+        self.alike = alike
         self._rows, self._schema = sample.rows, sample.schema
         self._by_text = {term_text(t): t for t in sample.rows.columns}
         self._words: dict[str, tuple[list[str], list[int]]] = {}
@@ -155,7 +155,7 @@ class Domains:
 
     def shift(self, bound: Any, observed: Sequence[Any], r: Random) -> Any:
         """Return a random shift of a bound and the bounds that move with it; None if there is none."""
-        if self._alike:
+        if self.alike:
             return _small_shift(bound, observed, r)
         again = r.random() < _repeats(observed)
         return _shift(bound, [r.choice(observed)] if again else observed, r)
@@ -163,7 +163,7 @@ class Domains:
     def has_likely_others(self, atom: Predicate) -> bool:
         """True if an unseen query of the atom's shape likely has other values: it looks a column of many values up."""
         term = getattr(atom, "term", None)
-        return self._alike and family_of(atom) is None and term is not None and len(self._domain(term)) > MAX_DISTINCT
+        return self.alike and family_of(atom) is None and term is not None and len(self._domain(term)) > MAX_DISTINCT
 
     def must_differ(self, atom: Predicate) -> bool:
         """True if the next query likely has values that no observed one has; an index knows a few values as a whole."""
@@ -188,7 +188,7 @@ class Domains:
         if len(domain) < 2:
             return old
         all_observed = [v for values in observed for v in values]
-        repeats = 0.0 if self._alike and len(domain) > MAX_DISTINCT else _repeats(all_observed)
+        repeats = 0.0 if self.alike and len(domain) > MAX_DISTINCT else _repeats(all_observed)
         for value in (v for v in old if (kind, v) not in replacements):
             used = {v for (k, _), v in replacements.items() if k == kind}
             for _ in range(_MAX_PICKS):
@@ -203,7 +203,7 @@ class Domains:
 
     def _drawn(self, term: Term, domain: Sequence[Any], value: Any, r: Random) -> Any:
         """Return a value of the column: about as frequent as `value`, if literals should be alike."""
-        if not self._alike:
+        if not self.alike:
             return r.choice(domain)
         key = term_text(term)
         if key not in self._by_frequency:
@@ -226,7 +226,7 @@ class Domains:
         """
         exact = Compare(term, op, Literal(kind, value))
         domain = self._domain(term)
-        if op != "=" or len(domain) <= MAX_DISTINCT or self._alike:
+        if op != "=" or len(domain) <= MAX_DISTINCT or self.alike:
             return exact
         following = value + 1 if kind in (kinds.INT, kinds.DATE) else None
         return self._range(term, kind, value, bisect_right(domain, value), following)
@@ -234,7 +234,7 @@ class Domains:
     def _starting(self, term: Term, prefix: str) -> Predicate:
         """Return the condition that a value starts with the prefix; on a column of many values as a narrow range."""
         domain, end = self._domain(term), prefix_end(prefix)
-        if len(domain) <= MAX_DISTINCT or end is None or self._alike:
+        if len(domain) <= MAX_DISTINCT or end is None or self.alike:
             return Prefix(term, prefix)
         return self._range(term, kinds.STRING, prefix, bisect_left(domain, end), end)
 
@@ -255,7 +255,7 @@ class Domains:
         words, chances = self._words_of(atom.term, domain, r)
         if not words:
             return atom
-        if self._alike:
+        if self.alike:
             times = dict(zip(words, chances, strict=True)).get(searched_word(atom) or "", 0)
             word = words[-1 - _alike(np.array(chances[::-1]), times, r)]
         else:

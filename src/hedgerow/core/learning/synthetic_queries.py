@@ -50,6 +50,8 @@ Weighted: TypeAlias = list[tuple[Predicate, float]]
 
 LEAST_OBSERVED_SHARE = 0.25  # the share of its weight that an observed query keeps if literals never recur
 IMAGINED_NEW_QUERIES = 2  # added to the log before its recurrence is estimated, so that a short log proves little
+_LEAST_KNOWN = 10  # queries that say whether a literal recurs
+_RECURRING = 0.8  # of the literals of a place came more than once: so will the next one
 _MAX_DRAWS = 5  # draws for each synthetic query: a contradiction is replaced by another draw
 
 
@@ -128,9 +130,9 @@ def with_unseen_literals(
 
     An index notes the observed conditions, so a query with the same literals may open one file where the next one opens
     nearly all. The literals are like the observed ones: bounds are near theirs, and values are about as frequent. Those
-    of a column of few values may be observed ones. A predicate stays as it is if its literals do not vary, or if the
-    sample has no other values for it. Where only one query has its shape, those vary that a column of many values is
-    looked up by.
+    of a column of few values may be observed ones, and so may those of a place where nearly all came before: reports
+    ask for one year after the other. A predicate stays as it is if its literals do not vary, or if the sample has no
+    other values for it. Where only one query has its shape, those vary that a column of many values is looked up by.
     """
     r, domains = Random(seed), Domains(sample, alike=True)
     by_text: dict[str, list[Predicate]] = {}
@@ -237,7 +239,14 @@ class _Group:
     def must_differ(self, domains: Domains) -> list[bool]:
         """Return for each place of literals whether unseen queries have others there."""
         atoms = (atom for atom, _ in _slots(self.predicates[0]))
-        return [v and domains.must_differ(atom) for atom, v in zip(atoms, self.varies(domains), strict=True)]
+        places = zip(atoms, self.varies(domains), self._recur(domains), strict=True)
+        return [varies and not recurs and domains.must_differ(atom) for atom, varies, recurs in places]
+
+    def _recur(self, domains: Domains) -> list[bool]:
+        """Return for each place whether unseen queries have observed literals there, because nearly all came before."""
+        by_slot = list(zip(*self.values, strict=True))
+        is_known = domains.alike and len(self.values) >= _LEAST_KNOWN
+        return [is_known and recurrence_of(values) >= _RECURRING for values in by_slot]
 
     def _drawn(
         self,
@@ -251,10 +260,14 @@ class _Group:
         shifts: dict[str, Any] = {}
         replacements: dict[Any, Any] = {}
         new = []
-        for atom, observed, changes in zip(atoms, by_slot, varies, strict=True):
+        another = _slots(r.choice(self.predicates)) if domains.alike else _slots(self.predicates[i])
+        recurring = self._recur(domains)
+        for atom, observed, changes, (other, _), recurs in zip(atoms, by_slot, varies, another, recurring, strict=True):
             family = family_of(atom)
             if not changes:
                 new.append(atom)
+            elif recurs:
+                new.append(other)
             elif family is not None:
                 assert isinstance(atom, Compare)
                 if family not in shifts:
