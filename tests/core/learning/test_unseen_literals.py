@@ -117,3 +117,17 @@ def test_literals_that_nearly_always_recur_do_so_together() -> None:
     assert not {q["<id"] for q in asked} & {1000 + n * n for n in range(20)}
     few = [normalise(year(n % 5, 5)) for n in range(6)]
     assert not {predicate_text(p) for p in with_unseen_literals(few, sample)[0]} & set(map(predicate_text, few))
+
+
+def test_neighbours_in_a_list_stay_neighbours() -> None:
+    sample = Sample.of_table(pa.table({"app": [f"app{n // 5:03d}.{n % 5}" for n in range(1000)]}))
+    near = [In(col("app"), tuple(lit(f"app{n:03d}.{k}") for k in range(5))) for n in (7, 30, 90, 120)]
+    far = [In(col("app"), tuple(lit(f"app{n + 40 * k:03d}.1") for k in range(5))) for n in (1, 5, 9)]
+    unseen, _ = with_unseen_literals([*near, *far], sample, rounds=10)
+    spans = []
+    for p in unseen:
+        places = [sample.rows.ranked[col("app")].values.index(a.value) for a in p.literals]  # type: ignore[union-attr]
+        assert len(places) == 5
+        spans.append(max(places) - min(places))
+    assert all(span == 4 for i, span in enumerate(spans) if i % 7 < 4)
+    assert min(span for i, span in enumerate(spans) if i % 7 >= 4) > 100

@@ -39,6 +39,7 @@ Values: TypeAlias = tuple[Any, ...]
 _MAX_WORDS, _MAX_ROWS_FOR_WORDS = 1000, 5000  # per column: frequent words to draw from; rows to count them in
 _WIDE = Context(prec=120)  # more than any decimal's digits
 _MAX_EQUALITIES = 3  # a drawn IN list of at most this many values becomes an OR of equalities
+_LEAST_RUN, _DENSE = 3, 4  # so many values of a list, in at most so many places of the column each, are neighbours
 _MAX_PICKS = 8  # attempts to draw a value that is not used yet
 _ALIKE, _LEAST_ALIKE = 2.0, 8  # values are alike if one has up to so many times the other's rows; the least number
 _TIMES = (kinds.DATE, kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ)
@@ -189,6 +190,7 @@ class Domains:
             return old
         all_observed = [v for values in observed for v in values]
         repeats = 0.0 if self.alike and len(domain) > MAX_DISTINCT else _repeats(all_observed)
+        replacements |= {(kind, v): new for v, new in self._neighbours(term, domain, old, r).items()}
         for value in (v for v in old if (kind, v) not in replacements):
             used = {v for (k, _), v in replacements.items() if k == kind}
             for _ in range(_MAX_PICKS):
@@ -200,6 +202,16 @@ class Domains:
                 pick = next((v for v in domain if v not in used), value)
             replacements[kind, value] = pick
         return tuple(dict.fromkeys(replacements[kind, value] for value in old))
+
+    def _neighbours(self, term: Term, domain: Sequence[Any], old: Values, r: Random) -> dict[Any, Any]:
+        """Return other values for those of a list that lie side by side in the column, as in `IN ('app7.a', 'app7.b')`:
+        the new ones do too. Return none for other lists."""
+        places = {value: bisect_left(domain, value) for value in old}
+        first, last = min(places.values()), max(places.values())
+        if not self.alike or len(places) < _LEAST_RUN or last - first >= _DENSE * len(places) or last >= len(domain):
+            return {}
+        start = min(bisect_left(domain, self._drawn(term, domain, old[0], r)), len(domain) - 1 - (last - first))
+        return {value: domain[start + place - first] for value, place in places.items()}
 
     def _drawn(self, term: Term, domain: Sequence[Any], value: Any, r: Random) -> Any:
         """Return a value of the column: about as frequent as `value`, if literals should be alike."""
