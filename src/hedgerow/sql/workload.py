@@ -147,9 +147,14 @@ class Workload(core.Workload):
 
     def shown(self, query: Query) -> str:
         """Return the query's conditions on its tables, as text; those whose values are open come last."""
-        text = super().shown(query)
+        return super().shown(query) + self._with_open_values(query)
+
+    def kind(self, query: Query) -> str:
+        return super().kind(query) + self._with_open_values(query)
+
+    def _with_open_values(self, query: Query) -> str:
         values = _open_values(query, self._known({})[1], [table.lower() for table in query.tables()])
-        return text if values is None else f"{text}; with open values: {' AND '.join(values.left_out())}"
+        return "" if values is None else f"; with open values: {' AND '.join(values.left_out())}"
 
     def _known(self, schemas: Schemas) -> tuple[dict[str, Any], dict[str, tuple[str, Schema]]]:
         """Return the schemas known before and these, and by each lower-case name the table's name and schema."""

@@ -27,3 +27,12 @@ def test_a_small_workload_is_shown_as_a_whole() -> None:
 def test_open_conditions_are_shown() -> None:
     workload = Workload.from_sql("SELECT * FROM a WHERE ts > now() - INTERVAL 1 DAY AND x = :x AND y < 3")
     assert repr(workload).splitlines()[1].startswith("     1  a: y < 3; with open values: x = :x AND ts > NOW()")
+
+
+def test_open_conditions_are_kinds_of_their_own() -> None:
+    workload = Workload.from_sql("SELECT * FROM a LIMIT 5; SELECT * FROM a WHERE x = :x; SELECT y FROM a WHERE x = :x")
+    assert repr(workload).splitlines() == [
+        "3 queries of 2 kinds on a",
+        "     2  a: TRUE; with open values: x = :x",
+        "     1  a: TRUE",
+    ]

@@ -136,7 +136,7 @@ class Workload:
         """
         kinds: dict[str, tuple[float, Query]] = {}
         for q in self:
-            key = "; ".join(f"{t}: {shape(q.predicate(t))}" for t in q.tables())
+            key = self.kind(q)
             weight, example = kinds.get(key, (0.0, q))
             kinds[key] = (weight + q.weight, example)
         count, of = counted(len(self), "query", "queries"), counted(len(kinds), "kind")
@@ -150,6 +150,10 @@ class Workload:
     def shown(self, query: Query) -> str:
         """Return the query's conditions on its tables, as text."""
         return "; ".join(f"{t}: {predicate_text(query.predicate(t))}" for t in query.tables()) or "no table"
+
+    def kind(self, query: Query) -> str:
+        """Return a text that queries have in common if they differ in literals only."""
+        return "; ".join(f"{t}: {shape(query.predicate(t))}" for t in query.tables())
 
     def warn_of_left_out(self, skipped: Sequence[str]) -> None:
         """Warn that queries of this workload are left out. `skipped`: the reason for each, unreadable ones too."""
