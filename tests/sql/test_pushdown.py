@@ -207,6 +207,7 @@ def test_every_spelling_of_a_table_gets_its_schema() -> None:
     [
         ("\nSELEC * FRM t WHERE b", "line 2, column 19: Invalid expression .* after 'SELEC \\* FRM t WHERE'"),
         ("SELECT * FROM t WHERE b = = 3", "line 1, .* 'expression' missing for EQ, after 'SELECT .* b = ='"),
+        ("SELECT * FROM WHERE b = 3", "line 1, column 19: Expected table name but got WHERE, after 'SELECT"),
     ],
 )
 def test_broken_text_is_told_with_its_place(sql: str, told: str) -> None:

@@ -29,7 +29,8 @@ from hedgerow.sql.to_sql import to_sql
 Schemas = Mapping[str, Any]
 Values = Mapping[OpenValue, str]
 _NOT_NEWLINE = re.compile(r"[^\n]")
-_CLASS = re.compile(r"<class '[\w.]*?(\w+)'>")  # a node's class in sqlglot's error messages
+# a node's class and a token's text in sqlglot's error messages
+_OBJECT = re.compile(r"<class '[\w.]*?(\w+)'>|<Token token_type: .*?, text: (.*?), line: .*?>", re.DOTALL)
 
 
 @dataclass(frozen=True, repr=False)
@@ -241,7 +242,7 @@ def _open_negation(node: exp.Expr) -> exp.Expr:
 
 def _where(at: Mapping[str, Any]) -> str:
     """Return the place of a parse error of sqlglot, its message, and the text before it."""
-    message = _CLASS.sub(lambda match: match[1], str(at.get("description"))).rstrip(".")
+    message = _OBJECT.sub(lambda match: match[1] or match[2], str(at.get("description"))).rstrip(".")
     near = f"{(at.get('start_context') or '')[-40:]}{at.get('highlight') or ''}".split("\n")[-1].strip()
     return f"line {at.get('line')}, column {at.get('col')}: {message}" + (f", after {near!r}" if near else "")
 
