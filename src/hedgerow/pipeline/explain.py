@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.core.errors import WorkloadError
 from hedgerow.core.predicates.nodes import TRUE, Cast, terms_of
-from hedgerow.core.predicates.sql_text import in_backticks, predicate_text, term_text
+from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.workload.queries import Query, is_spelling
 from hedgerow.core.workload.score import Means
 from hedgerow.pipeline.open import open_table
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import in_own_session, needs_jvm, spark_errors
-from hedgerow.spark.storage.paths import folders_read
+from hedgerow.spark.storage.paths import is_over
 from hedgerow.sql.open_values import at_time
 from hedgerow.sql.volatile_functions import part_by_place
 from hedgerow.sql.where_conjuncts import where_conjuncts
@@ -124,24 +124,15 @@ def _query(table: ManagedTable, sql: str, names: Collection[str]) -> Query:
     `names`: those by which it may call the table."""
     workload = Workload.from_sql([sql])
     read = workload.tables()
-    if not any(is_spelling(r, name) for r in read for name in names) and not any(_is_over(table, r) for r in read):
+    if not any(is_spelling(r, name) for r in read for name in names) and not any(
+        is_over(r, table.format.rows()) for r in read
+    ):
         others = f"it reads {', '.join(read)}, not {table.name}" if read else f"it does not read {table.name}"
         raise WorkloadError(f"the query cannot be explained: {next(iter(workload.skipped), others)}")
     bound = table.bound(workload)
     if not len(bound):
         raise WorkloadError(f"the query cannot be explained: {bound.skipped[0]}")
     return bound.queries[0]
-
-
-def _is_over(table: ManagedTable, name: str) -> bool:
-    """True if a name in SQL, such as that of a view or delta.`/a/place`, stands for the files of the table."""
-    kind, _, place = name.partition(".")
-    parts = (kind, place) if kind.lower() in ("delta", "parquet") and "/" in place else name.split(".")
-    try:
-        folders = folders_read(table.spark.table(".".join(map(in_backticks, parts))))
-    except spark_errors():
-        return False
-    return bool(folders) and folders == folders_read(table.format.rows())
 
 
 def _not_understood(sql: str) -> list[str]:

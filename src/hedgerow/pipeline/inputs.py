@@ -10,6 +10,7 @@ from hedgerow.core.workload.queries import Query, Workload
 from hedgerow.pipeline.likely_values import likely_values
 from hedgerow.spark.start.stable_functions import meaning
 from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.storage.paths import paths_over
 from hedgerow.spark.storage.source import Source, open_source
 from hedgerow.sql.workload import Workload as SqlWorkload
 
@@ -28,7 +29,8 @@ def opened_with_queries(
     if not len(workload):
         raise WorkloadError("the workload has no query, so there is nothing to learn from")
     opened = open_source(spark, source, table or workload.only_table())
-    bound = workload.on(opened.name).bind({opened.name: opened.schema}, meaning(spark))
+    paths = paths_over(workload.tables(), lambda: opened.frame)
+    bound = workload.on(opened.name, paths).bind({opened.name: opened.schema}, meaning(spark))
     if not len(bound):
         raise HedgerowError(f"no query of the workload fits the table {opened.name}: {bound.skipped[-1]}")
     return opened, with_likely_values(bound, {opened.name: opened}).queries, bound.skipped

@@ -15,7 +15,7 @@ from hedgerow.core.workload.score import QueryScore, Score
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import in_own_session, is_remote, needs_jvm
 from hedgerow.spark.storage.delta_log import is_delta
-from hedgerow.spark.storage.paths import input_files
+from hedgerow.spark.storage.paths import input_files, paths_over
 from hedgerow.tables.attach import routed
 from hedgerow.tables.cheapest_copy import Copies
 from hedgerow.tables.connect_pruning import files_remotely, read_remotely
@@ -135,7 +135,8 @@ class ManagedTable(StoredTable):
     def bound(self, workload: Workload) -> Workload:
         """Return the queries with the table's types; a query that cannot be bound is left out with a warning."""
         joined = self.newest.entry.joined
-        bound = bound_with_joins(workload, self.name, self.schema, joined, self.joins, self.spark)
+        paths = [] if is_remote(self.spark) else paths_over(workload.tables(), self.format.rows)
+        bound = bound_with_joins(workload, self.name, paths, self.schema, joined, self.joins, self.spark)
         workload.warn_of_left_out(bound.skipped)
         return bound
 

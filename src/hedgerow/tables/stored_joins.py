@@ -142,14 +142,21 @@ def _at_present(spark: SparkSession, opened: Sequence[OpenValue]) -> dict[OpenVa
 
 
 def bound_with_joins(
-    workload: Workload, table: str, schema: Schema, stored: Sequence[StoredJoin], joins: Joins, spark: SparkSession
+    workload: Workload,
+    table: str,
+    paths: Sequence[str],
+    schema: Schema,
+    stored: Sequence[StoredJoin],
+    joins: Joins,
+    spark: SparkSession,
 ) -> Workload:
     """Return the queries of the table, with the conditions of joined tables that the index describes.
 
-    Clocks show the present time. A warning names conditions with parameters, which have no values."""
+    Clocks show the present time. A warning names conditions with parameters, which have no values. `paths`: other names
+    of the table in the queries."""
     schemas = {source.name: source.schema for source in joins.others.values()}
     session = meaning(spark)
-    bound = workload.on(table).bind({**schemas, table: schema}, session)
+    bound = workload.on(table, paths).bind({**schemas, table: schema}, session)
     if isinstance(bound, SqlWorkload):
         bound, unknown = bound.with_values({table: schema}, session, lambda opened: [_at_present(spark, opened)])
         warn(f"counted as TRUE: {counted(len(unknown), 'condition')} that more than the row decides", unknown)

@@ -135,6 +135,13 @@ def test_one_table_may_be_spelt_with_its_schema_and_catalog_or_without(table: st
     assert read_from("events", "web.events").only_table() == "web.events"
 
 
+def test_a_table_may_be_called_by_its_path() -> None:
+    workload = read_from("events", "delta./lake/Events", "delta./lake/users").on("events", ["delta./lake/Events"])
+    assert [q.tables() for q in workload] == [("events",)] * 2
+    assert workload.skipped == ("query q2 is left out: it reads delta./lake/users, not events",)
+    assert len(read_from("delta./lake/events").on("events", ["delta./lake/events"])) == 1
+
+
 def test_a_name_that_may_mean_two_tables_is_refused() -> None:
     workload = read_from("web.events", "hr.events")
     assert workload.only_table() is None

@@ -172,35 +172,38 @@ class Workload:
         longest = max(self.tables(), key=len, default=None)
         return longest if longest and all(is_spelling(t, longest) for t in self.tables()) else None
 
-    def spellings(self, table: str) -> set[str]:
+    def spellings(self, table: str, others: Collection[str] = ()) -> set[str]:
         """Return the names, in lower case, by which the queries call a table: `events`, `web.events`, ...
 
         If they read a single table, it may have any name. WorkloadError if they do not read it, or if the name may mean
-        two tables.
+        two tables. `others`: further names that are known to mean it, such as its path.
         """
-        tables, only = {t.lower() for t in self.tables()}, self.only_table()
+        known = {other.lower() for other in others}
+        tables, only = {t.lower() for t in self.tables()} - known, self.only_table()
         names = {t for t in tables if is_spelling(t, table)} or (tables if only else set())
         longest = max(names, key=len, default="")
-        if not names:
+        if not names and not known:
             named = ", ".join(sorted(self.tables())[:8]) or "no table at all"
             raise WorkloadError(f"the workload reads {named}, but not {table}: name the queries' table with table=")
         if any(not is_spelling(t, longest) for t in names):
             if table.lower() in names and "." in table:
-                return {table.lower()}
+                return {table.lower()} | known
             raise WorkloadError(f"{table} may be {' or '.join(sorted(names - {table.lower()}))}: name one with table=")
-        return names
+        return names | known
 
-    def on(self: W, table: str) -> W:
-        """Return the queries that read the table, which is called `table` in them; the others are `skipped`."""
-        names = self.spellings(table)
+    def on(self: W, table: str, others: Collection[str] = ()) -> W:
+        """Return the queries that read the table, which is called `table` in them; the others are `skipped`.
+
+        `others`: as in `spellings`."""
+        names = self.spellings(table, others)
         queries = [q for q in self if any(map(q.reads, names))]
-        others = [
+        left_out = [
             f"query {q.id} is left out: it reads {', '.join(q.tables()) or 'no table'}, not {table}"
             for q in self
             if not any(map(q.reads, names))
         ]
         return replace(
-            self, queries=tuple(_renamed(q, names, table) for q in queries), skipped=(*self.skipped, *others)
+            self, queries=tuple(_renamed(q, names, table) for q in queries), skipped=(*self.skipped, *left_out)
         )
 
     def bind(self: W, schemas: Mapping[str, Any], session: Session | None = None) -> W:

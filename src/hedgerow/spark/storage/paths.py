@@ -9,9 +9,12 @@ Three sources write paths encoded as URLs. Each is decoded by one function of th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
+
+from hedgerow.core.predicates.sql_text import in_backticks
+from hedgerow.spark.start.session import spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -76,6 +79,28 @@ def folders_read(frame: DataFrame) -> list[str]:
     """Return the same as `input_roots` with the folders of Delta tables, which only an optimised plan names."""
     locations = _locations(frame._jdf.queryExecution().optimizedPlan().collectLeaves())
     return [str(root.toString()) for location in locations for root in _each(location.rootPaths())]
+
+
+def is_over(name: str, frame: DataFrame) -> bool:
+    """True if a name in SQL, such as that of a view or delta.`/a/place`, stands for the files of the frame."""
+    kind, path = _as_path(name)
+    parts = (kind, path) if path else name.split(".")
+    try:
+        folders = folders_read(frame.sparkSession.table(".".join(map(in_backticks, parts))))
+    except spark_errors():
+        return False
+    return bool(folders) and folders == folders_read(frame)
+
+
+def paths_over(names: Collection[str], rows: Callable[[], DataFrame]) -> list[str]:
+    """Return the names that are paths in SQL, such as delta.`/a/place`, and stand for the files of the rows."""
+    return [name for name in names if _as_path(name)[1] and is_over(name, rows())]
+
+
+def _as_path(name: str) -> tuple[str, str]:
+    """Return the format and the path in a name without backticks; an empty path if it is another name."""
+    kind, _, path = name.partition(".")
+    return kind, path if kind.lower() in ("delta", "parquet") and "/" in path else ""
 
 
 def reads_only_files(frame: DataFrame) -> bool:
