@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
+from random import Random
 
+import pyarrow as pa
+import pytest
+
+from hedgerow.core.learning.drawn_literals import _small_shift
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.synthetic_queries import redrawn, with_unseen_literals
 from hedgerow.core.predicates.nodes import And, Compare, In, Like, atoms_of, col, lit
@@ -131,3 +135,16 @@ def test_neighbours_in_a_list_stay_neighbours() -> None:
         spans.append(max(places) - min(places))
     assert all(span == 4 for i, span in enumerate(spans) if i % 7 < 4)
     assert min(span for i, span in enumerate(spans) if i % 7 >= 4) > 100
+
+
+@pytest.mark.parametrize("unit", [1, 1_000_000])
+def test_shifts_are_small_but_never_none(unit: int) -> None:
+    """Times are numbers of microseconds: there are too many shifts for a list."""
+    observed = [n * n * 86_400 * unit + n for n in range(1, 40)]
+    shifts = [_small_shift(value, observed, Random(i)) for i, value in enumerate(observed)]
+    most = (max(observed) - min(observed)) // len(observed)
+    assert all(0 < abs(shift) <= most for shift in shifts)
+    assert all(min(observed) <= v + s <= max(observed) for v, s in zip(observed, shifts, strict=True))
+    assert {_small_shift(2, [1, 2, 3], Random(seed)) for seed in range(20)} == {-1, 1}
+    assert {_small_shift(1, [1, 2, 3], Random(seed)) for seed in range(20)} == {1}
+    assert _small_shift(7, [7], Random(0)) == 0

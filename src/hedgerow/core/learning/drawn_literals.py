@@ -90,8 +90,12 @@ def _small_shift(value: Any, observed: Sequence[Any], r: Random) -> Any:
     if isinstance(value, int):
         step = reduce(gcd, (v - low for v in observed)) or 1
         most = max(1, (high - low) // step // len(observed))
-        shifts = range(max(-most, (low - value) // step), min(most, (high - value) // step) + 1)
-        return step * r.choice([shift for shift in shifts if shift] or [0])
+        least, greatest = max(-most, (low - value) // step), min(most, (high - value) // step)
+        others = greatest - least + (not least <= 0 <= greatest)  # the shifts but zero: of times there are billions
+        if others < 1:
+            return 0
+        shift = least + r.randrange(others)
+        return step * (shift + (least <= 0 <= shift))
     if isinstance(value, Decimal):
         unit = min(e for v in (value, *observed) if isinstance(e := v.as_tuple().exponent, int))
         integers = [int(v.scaleb(-unit, _WIDE)) for v in (value, *observed)]
