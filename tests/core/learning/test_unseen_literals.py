@@ -148,3 +148,17 @@ def test_shifts_are_small_but_never_none(unit: int) -> None:
     assert {_small_shift(2, [1, 2, 3], Random(seed)) for seed in range(20)} == {-1, 1}
     assert {_small_shift(1, [1, 2, 3], Random(seed)) for seed in range(20)} == {1}
     assert _small_shift(7, [7], Random(0)) == 0
+
+
+def test_both_bounds_of_a_range_recur_or_none() -> None:
+    """Each lower bound comes with two upper ones."""
+    sample = Sample.of_table(pa.table({"at": list(range(10_000))}))
+    widths = {500, 6000}
+    observed = [
+        And((Compare(col("at"), ">=", lit(97 * n)), Compare(col("at"), "<", lit(97 * n + width))))
+        for n in range(20)
+        for width in widths
+    ]
+    unseen, _ = with_unseen_literals(list(map(normalise, observed)), sample, rounds=3)
+    bounds = [sorted(a.literal.value for a in atoms_of(p) if isinstance(a, Compare)) for p in unseen]
+    assert {high - low for low, high in bounds} == widths

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import compress, islice
 from random import Random
 from typing import Any, NamedTuple, TypeAlias
 from typing import Literal as Choice
@@ -243,10 +243,14 @@ class _Group:
         return [varies and not recurs and domains.must_differ(atom) for atom, varies, recurs in places]
 
     def _recur(self, domains: Domains) -> list[bool]:
-        """Return for each place whether unseen queries have observed literals there, because nearly all came before."""
-        by_slot = list(zip(*self.values, strict=True))
-        is_known = domains.alike and len(self.values) >= _LEAST_KNOWN
-        return [is_known and recurrence_of(values) >= _RECURRING for values in by_slot]
+        """Return for each place whether unseen queries have observed literals there, because nearly all came before.
+
+        All places of a column do or none: a range has both its bounds from one query."""
+        columns = [str(getattr(atom, "term", None)) for atom, _ in _slots(self.predicates[0])]
+        if not domains.alike or len(self.values) < _LEAST_KNOWN:
+            return [False] * len(columns)
+        of_column = {c: [tuple(compress(v, [c == other for other in columns])) for v in self.values] for c in columns}
+        return [recurrence_of(of_column[column]) >= _RECURRING for column in columns]
 
     def _drawn(
         self,
