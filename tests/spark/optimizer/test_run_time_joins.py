@@ -303,6 +303,20 @@ def test_delta(delta: SparkSession, over: SparkSession, place: Path, tmp_path: P
     assert both(over, CHOSEN["a bigint"][0]) == [2]
 
 
+def test_a_side_that_delta_lists_twice_does_not_run_again(
+    delta: SparkSession, over: SparkSession, tmp_path: Path
+) -> None:
+    """Without its skipping, Delta looks for the newest version in each run of a query's scan."""
+    path = str(tmp_path / "side")
+    over.table("side").write.format("delta").save(path)
+    delta.sql(f"SELECT * FROM delta.`{path}` WHERE tag = 'some'").createOrReplaceTempView("other")
+    sql = "SELECT t.id FROM t JOIN other s ON t.id = s.id"
+    with temporary_settings(over, NO_BROADCAST):
+        assert both(over, sql) == [2]
+        with temporary_settings(over, {"spark.databricks.delta.stats.skipping": "false"}):
+            assert both(over, sql) == [FILES]
+
+
 def test_delta_with_partitions_and_renamed_columns(delta: SparkSession, over: SparkSession, tmp_path: Path) -> None:
     for name, options in (("parts", {}), ("named", {"delta.columnMapping.mode": "name"})):
         path = str(tmp_path / name)

@@ -38,6 +38,11 @@ record DeltaFiles(TahoeFileIndex location, DeltaScan scan) implements ScannedFil
         return location.getClass() == TahoeLogFileIndex.class ? new DeltaFiles((TahoeFileIndex) location, null) : null;
     }
 
+    /** Returns whether a list is one of a certain snapshot. */
+    static boolean isOfSnapshot(FileIndex location) {
+        return location instanceof PreparedDeltaFileIndex;
+    }
+
     /** Returns whether a transaction changes this table: in MERGE, UPDATE and DELETE, Delta itself chooses its files. */
     static boolean isBeingChanged(String root) {
         Option<OptimisticTransaction> active = OptimisticTransaction.getActive();

@@ -19,8 +19,10 @@ import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.LogicalRDD;
 import org.apache.spark.sql.execution.columnar.InMemoryRelation;
+import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DoubleType;
 import org.apache.spark.sql.types.FloatType;
@@ -115,12 +117,19 @@ record JoinSide(LogicalPlan plan, LogicalPlan reduced, List<Expression> keys, bo
 
     /** Returns whether a plan gives the same rows each time; `isOnce`: its leaves run once. */
     private static boolean runsAlike(LogicalPlan plan, Allowlist allowed, boolean isOnce) {
-        boolean isLeaf = plan instanceof LogicalRelation relation && relation.relation() instanceof HadoopFsRelation
+        boolean isLeaf = plan instanceof LogicalRelation relation && relation.relation() instanceof HadoopFsRelation files
+                && (isOnce || isListed(files.location()))
             || isOnce && (plan instanceof LogicalRDD || plan instanceof InMemoryRelation);
         return (isLeaf || !(plan instanceof LogicalRelation) && allowed.isRepeatable(plan))
             && Scala.list(plan.expressions()).stream().noneMatch(e -> e.exists(part -> !isRepeatable(part, allowed)))
             && Scala.list(plan.subqueries()).stream().allMatch(query -> runsAlike(query, allowed, isOnce))
             && Scala.list(plan.children()).stream().allMatch(child -> runsAlike(child, allowed, isOnce));
+    }
+
+    /** Returns whether the files are listed already: a table that changes meanwhile has the same rows in both runs. */
+    private static boolean isListed(FileIndex location) {
+        return location instanceof PartitioningAwareFileIndex || location instanceof FileLists.Decided
+            || Delta.IS_THERE && DeltaFiles.isOfSnapshot(location);
     }
 
     /** Returns whether a part of an expression has a value that the order of rows does not change. */
