@@ -27,16 +27,16 @@ SUITES_OF = {
 
 
 def main(arguments: list[str]) -> None:
-    given = _parser().parse_args(arguments)
-    form: Form = "quick" if given.quick else "full"
-    file = given.json or Path(f"{given.paper}-{form}.jsonl")
-    names = [name for name in SUITES_OF[given.paper] if form == "full" or not name.endswith(PHYSICAL)]
-    runs = [(name, seed) for seed in range(given.seed, given.seed + given.seeds) for name in names]
+    options = _parser().parse_args(arguments)
+    form: Form = "quick" if options.quick else "full"
+    file = options.json or Path(f"{options.paper}-{form}.jsonl")
+    names = [name for name in SUITES_OF[options.paper] if form == "full" or not name.endswith(PHYSICAL)]
+    runs = [(name, seed) for seed in range(options.seed, options.seed + options.seeds) for name in names]
     done = set(_done(file, form))
     left = [run for run in runs if run not in done]
     minutes = sum(_minutes(name, form) for name, _ in left)
     progress(
-        f"{given.paper}: {len(left)} of {len(runs)} runs are left, about {minutes / 60:.1f} hours; lines in {file}"
+        f"{options.paper}: {len(left)} of {len(runs)} runs are left, about {minutes / 60:.1f} hours; lines in {file}"
     )
     for at, (name, seed) in enumerate(left, 1):
         progress(f"{at} of {len(left)}: {name}, seed {seed}, about {_minutes(name, form):.0f} minutes")

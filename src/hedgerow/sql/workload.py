@@ -97,9 +97,9 @@ class Workload(core.Workload):
             return workload.bind(schemas) if schemas else workload
         return cls.from_sql(content, schemas, dialect)
 
-    def on(self, table: str, others: Collection[str] = ()) -> Workload:
-        names = dict.fromkeys(self.spellings(table, others), table)
-        return replace(super().on(table, others), names={**self.names, **names})
+    def on(self, table: str, paths: Collection[str] = ()) -> Workload:
+        names = dict.fromkeys(self.spellings(table, paths), table)
+        return replace(super().on(table, paths), names={**self.names, **names})
 
     def bind(self, schemas: Schemas, session: Session | None = None) -> Workload:
         """Read the SQL again with these schemas, then convert literals to the type that Spark compares.

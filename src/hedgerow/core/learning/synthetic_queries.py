@@ -220,11 +220,12 @@ class _Group:
         Return no variant if all queries of the group have the same literals. If every draw is a contradiction, return
         query i itself.
         """
-        by_slot, varies = list(zip(*self.values, strict=True)), self.varies(domains)
+        by_slot = list(zip(*self.values, strict=True))
+        varies, recurs = self.varies(domains), self._recur(domains)
         if not any(varies):
             return []
         atoms = [atom for atom, _ in _slots(self.predicates[i])]
-        draws = (self._drawn(i, atoms, by_slot, varies, domains, r) for _ in range(_MAX_DRAWS * times))
+        draws = (self._drawn(i, atoms, by_slot, varies, recurs, domains, r) for _ in range(_MAX_DRAWS * times))
         return list(islice((p for p in draws if not _is_empty(p)), times)) or [self.predicates[i]]
 
     def varies(self, domains: Domains) -> list[bool]:
@@ -249,8 +250,12 @@ class _Group:
         columns = [str(getattr(atom, "term", None)) for atom, _ in _slots(self.predicates[0])]
         if not domains.alike or len(self.values) < _LEAST_KNOWN:
             return [False] * len(columns)
-        of_column = {c: [tuple(compress(v, [c == other for other in columns])) for v in self.values] for c in columns}
-        return [recurrence_of(of_column[column]) >= _RECURRING for column in columns]
+        recurs = {}
+        for column in set(columns):
+            is_of_column = [column == other for other in columns]
+            literals = [tuple(compress(values, is_of_column)) for values in self.values]
+            recurs[column] = recurrence_of(literals) >= _RECURRING
+        return [recurs[column] for column in columns]
 
     def _drawn(
         self,
@@ -258,6 +263,7 @@ class _Group:
         atoms: Sequence[Predicate],
         by_slot: Sequence[Sequence[Values]],
         varies: Sequence[bool],
+        recurs: Sequence[bool],
         domains: Domains,
         r: Random,
     ) -> Predicate:
@@ -265,13 +271,13 @@ class _Group:
         replacements: dict[Any, Any] = {}
         new = []
         another = _slots(r.choice(self.predicates)) if domains.alike else _slots(self.predicates[i])
-        recurring = self._recur(domains)
-        for atom, observed, changes, (other, _), recurs in zip(atoms, by_slot, varies, another, recurring, strict=True):
+        places = zip(atoms, by_slot, varies, recurs, another, strict=True)
+        for atom, observed, changes, is_another, (other_atom, _) in places:
             family = family_of(atom)
             if not changes:
                 new.append(atom)
-            elif recurs:
-                new.append(other)
+            elif is_another:
+                new.append(other_atom)
             elif family is not None:
                 assert isinstance(atom, Compare)
                 if family not in shifts:

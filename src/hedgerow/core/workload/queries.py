@@ -172,13 +172,13 @@ class Workload:
         longest = max(self.tables(), key=len, default=None)
         return longest if longest and all(is_spelling(t, longest) for t in self.tables()) else None
 
-    def spellings(self, table: str, others: Collection[str] = ()) -> set[str]:
+    def spellings(self, table: str, paths: Collection[str] = ()) -> set[str]:
         """Return the names, in lower case, by which the queries call a table: `events`, `web.events`, ...
 
         If they read a single table, it may have any name. WorkloadError if they do not read it, or if the name may mean
-        two tables. `others`: further names that are known to mean it, such as its path.
+        two tables. `paths`: further names that are known to mean it, such as delta.`/a/place`.
         """
-        known = {other.lower() for other in others}
+        known = {path.lower() for path in paths}
         tables, only = {t.lower() for t in self.tables()} - known, self.only_table()
         names = {t for t in tables if is_spelling(t, table)} or (tables if only else set())
         longest = max(names, key=len, default="")
@@ -191,11 +191,11 @@ class Workload:
             raise WorkloadError(f"{table} may be {' or '.join(sorted(names - {table.lower()}))}: name one with table=")
         return names | known
 
-    def on(self: W, table: str, others: Collection[str] = ()) -> W:
+    def on(self: W, table: str, paths: Collection[str] = ()) -> W:
         """Return the queries that read the table, which is called `table` in them; the others are `skipped`.
 
-        `others`: as in `spellings`."""
-        names = self.spellings(table, others)
+        `paths`: as in `spellings`."""
+        names = self.spellings(table, paths)
         queries = [q for q in self if any(map(q.reads, names))]
         left_out = [
             f"query {q.id} is left out: it reads {', '.join(q.tables()) or 'no table'}, not {table}"
