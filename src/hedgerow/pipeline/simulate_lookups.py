@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import exp
 from zlib import crc32
 
@@ -48,21 +49,33 @@ class ExpectedFilter:
         codes = [code_of(self.column.values, value) for value in values]
         places = [code // 2 for code in codes if code % 2 == 1]
         is_value = np.isin(self.column.places, places)
-        misses = (1 - self.false_positives) * (1 - self._others(int(is_value.sum()), len(values)))
+        holds = np.zeros(self.files, bool)
+        holds[self.file[is_value]] = True
+        misses = np.full(self.files, (1 - self.false_positives) ** len(values))
+        rows = int(is_value.sum()) / len(values)
+        for code in codes:
+            is_within = ~holds & (2 * self._bounds[0] < code + 1) & (code < 2 * self._bounds[1] + 2)
+            misses[is_within] *= 1 - min(1.0, self._more_files(rows) / max(1, int(is_within.sum())))
         seed = crc32(repr(sorted(map(repr, values))).encode())
-        may_hold: Bools = np.random.default_rng(seed).random(self.files) > misses ** len(values)
-        may_hold[self.file[is_value]] = True
+        may_hold: Bools = holds | (np.random.default_rng(seed).random(self.files) > misses)
         return may_hold
 
-    def _others(self, rows: int, values: int) -> float:
-        """Return the probability that a file without such rows in memory has some of one of the values.
+    @cached_property
+    def _bounds(self) -> tuple[Ints, Ints]:
+        """The least and the greatest place of a value in each file."""
+        has_value = self.column.places >= 0
+        low, high = np.full(self.files, len(self.column.values)), np.full(self.files, -1)
+        np.minimum.at(low, self.file[has_value], self.column.places[has_value])
+        np.maximum.at(high, self.file[has_value], self.column.places[has_value])
+        return low, high
 
-        A value that is known has one row; how many more it has in the table is guessed as in `VirtualBlocks`."""
-        known = max(1.0, rows / values)
-        more = self.rows_of_value - 1
-        unseen = known / (self.fraction + 1 / more) - (known - 1) if self.fraction < 1 and more > 0 else 0.0
-        files = min(known, self.spread)
-        return (self.spread - files) * (1 - exp(-unseen / self.spread)) / max(1.0, self.files - files)
+    def _more_files(self, rows: float) -> float:
+        """Guess how many files have a value besides those of its rows in memory, by the mean rows of a value."""
+        known, more = max(1.0, rows), self.rows_of_value - 1
+        if self.fraction >= 1 or more <= 0:
+            return 0.0
+        unseen = known / (self.fraction + 1 / more) - (known - 1)  # as in `VirtualBlocks`; one row is certain
+        return (self.spread - min(known, self.spread)) * (1 - exp(-unseen / self.spread))
 
 
 def expected_filters(
