@@ -11,7 +11,7 @@ import pytest
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.predicates.nodes import Compare, col, lit
 from hedgerow.core.pruning.evaluator import may_match
-from hedgerow.pipeline.simulate_lookups import ExpectedFilter, expected_filters
+from hedgerow.pipeline.simulate_lookups import ExpectedFilter, _distinct_in_files, expected_filters
 from hedgerow.tables.lookups import files_let_pass
 
 ROWS, FILES = 4_000, 20
@@ -86,3 +86,16 @@ def test_a_filter_of_a_part_of_the_rows_opens_as_many_files_as_one_of_all(rows_o
     opened = np.mean([may_match(Compare(col("key"), "=", lit(int(values[n]))), index).sum() for n in part[:400]])
     real = np.mean([len(np.unique(file[values == values[n]])) for n in part[:400]])
     assert real / 1.3 - 0.3 < opened < 1.3 * real + 0.3, (real, opened, found.spread)
+
+
+@pytest.mark.parametrize("rows_of_value", [1, 6, 40])
+def test_values_of_a_file_are_guessed_from_a_part_of_its_rows(rows_of_value: int) -> None:
+    random, rows = np.random.default_rng(rows_of_value), 300_000
+    values, file = np.arange(rows) // rows_of_value, random.integers(0, FILES, rows)
+    part = random.permutation(rows)[: rows // 3]
+    sample = replace(Sample.of_table(pa.table({"key": values[part]})), table_rows=rows)
+    ranked = sample.rows.ranks(col("key"))
+    sizes = np.bincount(file, minlength=FILES)
+    guessed = _distinct_in_files(ranked, rows / rows_of_value, file[part], sizes, sample.fraction)
+    real = np.array([len(np.unique(values[file == i])) for i in range(FILES)])
+    assert (np.abs(guessed / real - 1) < 0.2).all()

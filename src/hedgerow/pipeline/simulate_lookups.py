@@ -94,7 +94,9 @@ def expected_filters(
         return filters
     ranked = {c: drawn.rows.ranks(c) for c, counts in passed.items() if pays_to_filter(counts)}
     in_all = {c: distinct_in_table(drawn, c) for c in ranked}
-    distinct = {c: _distinct_in_files(column, in_all[c], file, stats.rows) for c, column in ranked.items()}
+    distinct = {
+        c: _distinct_in_files(column, in_all[c], file, stats.rows, drawn.fraction) for c, column in ranked.items()
+    }
     for column in columns_that_gain(passed, distinct, {c: round(n) for c, n in in_all.items()}):
         shape = best_shape(distinct[column], max_bytes)
         if shape is not None:
@@ -121,12 +123,15 @@ def _spread(column: RankedColumn, file: Ints, files: int) -> float:
     return min(float(files), (pairs + 1) / (in_one_file + 1 / files))
 
 
-def _distinct_in_files(column: RankedColumn, in_all: float, file: Ints, rows: Ints) -> Ints:
-    """Return about how many values each file has; `in_all`: the values of the table."""
+def _distinct_in_files(column: RankedColumn, in_all: float, file: Ints, rows: Ints, fraction: float) -> Ints:
+    """Return about how many values each file has (Chao), at most `in_all`, those of the table."""
     has_value = column.places >= 0
     domain = max(1, len(column.values))
-    pairs = np.unique(file[has_value].astype(np.int64) * domain + column.places[has_value])
-    in_memory = np.bincount(pairs // domain, minlength=len(rows))
-    in_sample = len(np.unique(column.places[has_value]))
-    scaled = np.round(in_memory * (in_all / max(1, in_sample))).astype(np.int64)
-    return np.minimum(scaled, rows)
+    pairs, times = np.unique(file[has_value].astype(np.int64) * domain + column.places[has_value], return_counts=True)
+    known, once, twice = (
+        np.bincount(pairs[chosen] // domain, minlength=len(rows)) for chosen in (times > 0, times == 1, times == 2)
+    )
+    if fraction >= 1:
+        return known
+    guessed: Ints = np.minimum(known + once * (once - 1) // (2 * (twice + 1)), max(1, round(in_all)))
+    return np.minimum(guessed, rows)
