@@ -88,7 +88,7 @@ CASES = (
     Case("lineitem", _lineitem, 60),
     Case("lineitem", _lineitem, 6, "delta", "l_returnflag"),
     Case("errors", _errors(errorlog_data.INTERNAL), 1),
-    Case("errors", _errors(errorlog_data.EXTERNAL), 4, "delta"),
+    Case("errors", _errors(errorlog_data.EXTERNAL), 2, "delta"),
     Case("flights", _flights, 2),
 )
 _QUICK = (CASES[0], CASES[2])
