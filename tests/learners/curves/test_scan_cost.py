@@ -114,6 +114,18 @@ def test_bounds_and_values() -> None:
     assert Zones.of(problem).reads(keys).tolist() == [6, 0, 3, 3, 3, 303]
 
 
+def test_without_lists_of_values_bounds_alone_skip() -> None:
+    """A block of 1, 5 and NULL may hold a 3, by its bounds; whether it has a NULL is always known."""
+    problem = a_problem(
+        {"wide": pa.array([0] * 9), "few": pa.array([1, 5, None, 3, 3, 3, 5, 5, 5])},
+        [Compare(few, "=", lit(3)), IsNull(few), Compare(few, ">", lit(4))],
+        3,
+    )
+    keys = np.repeat(np.arange(3, dtype=np.uint64), 3)
+    assert Zones.of(problem).reads(keys).tolist() == [3, 3, 6]
+    assert Zones.of(problem, listed=0).reads(keys).tolist() == [6, 3, 6]
+
+
 def test_weights_count() -> None:
     problem = a_problem({"wide": pa.array(range(100))}, [Compare(wide, "<", lit(10)), Compare(wide, ">=", lit(50))], 10)
     zones = Zones.of(problem, (1.0, 10.0))

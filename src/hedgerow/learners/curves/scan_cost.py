@@ -67,18 +67,21 @@ class Zones:
     least: int
 
     @staticmethod
-    def of(problem: Problem, weights: Sequence[float] | None = None) -> Zones:
-        """Prepare the sample and the queries of a problem; `weights`: the cost of a row for each query."""
-        columns = {term_text(t): _SampledColumn.of(r) for t, r in problem.sample.rows.ranked.items()}
+    def of(problem: Problem, weights: Sequence[float] | None = None, listed: int = MAX_LISTED_VALUES) -> Zones:
+        """Prepare the sample and the queries of a problem.
+
+        `weights`: the cost of a row for each query. `listed`: blocks list the values of columns of at most so many.
+        """
+        columns = {term_text(t): _SampledColumn.of(r, listed) for t, r in problem.sample.rows.ranked.items()}
         queries = [list(_conditions(boxes_of(normalise(p)), columns)) for p in problem.predicates]
         boxes = [box for query in queries for box in query]
         conditions = [condition for box in boxes for condition in box]
-        names = sorted({name for name, _ in conditions}, key=lambda name: (_has_few_values(name, columns), name))
+        names = sorted({name for name, _ in conditions}, key=lambda name: (_is_listed(name, columns), name))
         place = {name: i for i, name in enumerate(names)}
         codes = np.array([_codes(name, columns) for name in names], np.int32).reshape(len(names), len(problem.sample))
         return Zones(
             np.ascontiguousarray(codes.T),
-            sum(not _has_few_values(name, columns) for name in names),
+            sum(not _is_listed(name, columns) for name in names),
             np.array([span for _, spans in conditions for span in spans], np.int32).reshape(-1, 2),
             Conditions(
                 np.array([place[name] for name, _ in conditions], np.int64),
@@ -133,10 +136,12 @@ class _SampledColumn:
 
     rows: RankedColumn
     values: Sequence[Value]
+    is_listed: bool  # whether blocks list its values
 
     @staticmethod
-    def of(rows: RankedColumn) -> _SampledColumn:
-        return _SampledColumn(rows, [*rows.values, NAN] if rows.type.kind == FLOAT else rows.values)
+    def of(rows: RankedColumn, listed: int) -> _SampledColumn:
+        values = [*rows.values, NAN] if rows.type.kind == FLOAT else rows.values
+        return _SampledColumn(rows, values, len(values) <= listed)
 
 
 def _conditions(boxes: Sequence[Box], columns: dict[str, _SampledColumn]) -> Iterator[list[Condition]]:
@@ -166,7 +171,7 @@ def _alternatives(s: Stepwise, columns: dict[str, _SampledColumn]) -> Iterator[C
     name = term_text(s.term)
     values = columns[name].values
     spans = [(a, b - 1) for a, b in s.steps.where_true(values)]
-    if s.steps.on_null is True and _has_few_values(name, columns):
+    if s.steps.on_null is True and _is_listed(name, columns):
         spans.append((len(values), len(values)))
     elif s.steps.on_null is True:
         yield _IS_NULL + name, ((1, 1),)
@@ -185,13 +190,13 @@ def _codes(name: str, columns: dict[str, _SampledColumn]) -> npt.NDArray[np.int3
     column = columns[name]
     n = len(column.values)
     code_of_place = np.arange(len(column.rows.values) + 2, dtype=np.int32)
-    code_of_place[NAN_CODE], code_of_place[NULL_CODE] = n - 1, n if _has_few_values(name, columns) else -1
+    code_of_place[NAN_CODE], code_of_place[NULL_CODE] = n - 1, n if _is_listed(name, columns) else -1
     codes: npt.NDArray[np.int32] = code_of_place[column.rows.places]
     return codes
 
 
-def _has_few_values(name: str, columns: dict[str, _SampledColumn]) -> bool:
-    return name.startswith(_IS_NULL) or len(columns[name].values) <= MAX_LISTED_VALUES
+def _is_listed(name: str, columns: dict[str, _SampledColumn]) -> bool:
+    return name.startswith(_IS_NULL) or columns[name].is_listed
 
 
 def _bits(spans: Sequence[Span]) -> int:

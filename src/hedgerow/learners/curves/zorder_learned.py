@@ -40,7 +40,7 @@ from hedgerow.core.predicates.nodes import columns_of
 from hedgerow.core.progress import Progress
 from hedgerow.learners.curves.hilbert import Hilbert
 from hedgerow.learners.curves.range import Range
-from hedgerow.learners.curves.scan_cost import Zones
+from hedgerow.learners.curves.scan_cost import MAX_LISTED_VALUES, Zones
 from hedgerow.learners.curves.zorder import ZOrder
 
 Search = Choice["order", "bayes"]
@@ -58,8 +58,8 @@ class ZOrderLearned:
 
     `search`: "order" moves bits from column to column, then searches for the order of the bits. The result is a snake,
     and costs no more on the sample than `range`, `zorder` or `hilbert`. "bayes" is the paper's algorithm: it finds the
-    numbers of bits of a Z-order by Bayesian optimisation (needs the extra bo). Its cost is the rows scanned, times the
-    columns that the query filters on. `axes`: as for `zorder`; the paper takes the bits of values.
+    numbers of bits of a Z-order by Bayesian optimisation (needs the extra bo). Its cost is the rows scanned by bounds,
+    times the columns that the query filters on. `axes`: as for `zorder`; the paper takes the bits of values.
 
     `iterations`: the maximal number of orders to try. `seconds`: stop after this time; then the same seed may give
     another layout.
@@ -80,7 +80,8 @@ class ZOrderLearned:
         as_published = self.search == "bayes"
         curve = "bits" if as_published else "snake"
         widths = [len(columns_of(p)) if as_published else 1 for p in problem.predicates]
-        zones = Zones.of(problem, [w * n for w, n in zip(problem.weights, widths, strict=True)])
+        weights = [w * n for w, n in zip(problem.weights, widths, strict=True)]
+        zones = Zones.of(problem, weights, listed=0 if as_published else MAX_LISTED_VALUES)
         until = monotonic() + self.seconds if self.seconds else inf
         tried = TriedOrders(problem, axes, zones, curve, self.iterations, until)
         try:
