@@ -7,6 +7,7 @@ as LIKE. Here DuckDB evaluates those.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -129,11 +130,8 @@ def measured(data: InMemory, case: Case, form: str, seed: int) -> dict[str, Any]
     if learner == AS_IT_CAME:
         index = as_it_came(data)
     else:
-        options = params.get("recurrence", "auto"), params.get("cuts", USUAL), seed, params.get("effort", "normal")
-        problem = problem_of(data, *options)
-        start = time.perf_counter()
-        layout, curve = fitted(data, problem, case)
-        seconds = time.perf_counter() - start
+        own = {name: value for name, value in params.items() if name != "index"}
+        problem, layout, curve, seconds = _learned(data, learner, json.dumps(own), seed)
         index = indexed(layout, data, problem, case)
     for row in drawn(curve):
         progress(row)
@@ -162,6 +160,17 @@ def measured(data: InMemory, case: Case, form: str, seed: int) -> dict[str, Any]
         curve=[[_rounded(x, 5) for x in point] for point in few(curve)] or None,
         seed=seed,
     )
+
+
+@lru_cache(maxsize=1)  # cases that differ in their index follow each other
+def _learned(data: InMemory, learner: str, params: str, seed: int) -> tuple[Problem, Layout, tuple[Point, ...], float]:
+    """Return the problem, the layout with its learning curve, and the seconds of learning; `params` are JSON."""
+    own = json.loads(params)
+    options = own.get("recurrence", "auto"), own.get("cuts", USUAL), seed, own.get("effort", "normal")
+    problem = problem_of(data, *options)
+    start = time.perf_counter()
+    layout, curve = fitted(data, problem, (learner, own))
+    return problem, layout, curve, time.perf_counter() - start
 
 
 @lru_cache(maxsize=2)  # for one table: the queries as they are, and redrawn ones

@@ -20,7 +20,8 @@ WOODBLOCK: Case = ("woodblock", {"budget_seconds": 300, **_PLAIN})
 _TREES: dict[str, Any] = {"criterion": "skip", "cost": "trees", **_PLAIN}
 MTO: Case = ("pando", {"k": 1, "cells": 1, **_TREES})
 PANDO: tuple[Case, ...] = tuple(("pando", {"k": k, "cells": "tuned", **_TREES}) for k in (2, 3, 4))
-BY_TREES = "trees"  # a value of `index`: the trees are the index, as published; else it is ours
+# Values of `index`, by default ours: the trees are the index, as published; or bounds, which every Parquet reader has.
+BY_TREES, BY_BOUNDS = "trees", "bounds"
 EQUAL_BITS: Case = ("zorder", {"axes": "values", "recurrence": 1})
 LEARNED_BITS: Case = ("zorder_learned", {"search": "bayes", "axes": "values", "recurrence": 1})
 
@@ -28,6 +29,11 @@ LEARNED_BITS: Case = ("zorder_learned", {"search": "bayes", "axes": "values", "r
 def by_trees(case: Case) -> Case:
     """Return a case whose queries choose blocks by the trees of the learner alone."""
     return case[0], {**case[1], "index": BY_TREES}
+
+
+def by_bounds(case: Case) -> Case:
+    """Return a case whose queries choose blocks by the bounds of columns alone."""
+    return case[0], {**case[1], "index": BY_BOUNDS}
 
 
 def learn_arguments(case: Case, **options: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from bench.options import (
     TUNED,
     WOODBLOCK,
     Case,
+    by_bounds,
     by_trees,
 )
 
@@ -26,15 +27,18 @@ _OURS = {
     **{"qdtree": "qd-tree", "bottom_up": "bottom-up", "sop_zorder": "SOP with Z-order"},
     **{"zorder_learned": "learned Z-order", "mto": "MTO", "pando": "Pando"},
 }
-_OUR_INDEX = "our index"  # the trees are published as the index, but here ours is read
+_OUR_INDEX = "our index"  # trees or bounds are published as the index, but here ours is read
 _NAMES: dict[Any, str] = {1: "MTO", **{k: f"Pando, {k} trees" for k in (2, 3, 4)}}
 _PUBLISHED: tuple[tuple[str, Case], ...] = (
     ("greedy qd-tree, as published", ALGORITHM_1),
     ("WOODBLOCK, as published", WOODBLOCK),
     ("bottom-up, as published", BOTTOM_UP),
     ("bottom-up, tuned as published", TUNED),
-    ("equal bits, as published", EQUAL_BITS),
-    ("learned bits, as published", LEARNED_BITS),
+    *(
+        (f"{name}, {reading}", read)
+        for name, case in (("equal bits", EQUAL_BITS), ("learned bits", LEARNED_BITS))
+        for reading, read in (("as published", by_bounds(case)), (f"published layout, {_OUR_INDEX}", case))
+    ),
     *(
         (f"{_NAMES[case[1]['k']]}, {reading}", read)
         for case in (MTO, *PANDO)

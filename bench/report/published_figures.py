@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench.options import ALGORITHM_1, BOTTOM_UP, EQUAL_BITS, LEARNED_BITS, TUNED, WOODBLOCK, Case
+from bench.options import ALGORITHM_1, BOTTOM_UP, EQUAL_BITS, LEARNED_BITS, TUNED, WOODBLOCK, Case, by_bounds
 
 NEAR = 0.02  # relative difference up to which figures count as equal, because papers give two digits
 QDTREE = "Qd-tree, SIGMOD 2020"
@@ -39,8 +39,8 @@ _WOODBLOCK = "WOODBLOCK"
 _ORDERS: tuple[tuple[str, Case], ...] = (
     ("as it came", ("default", {})),
     ("range", ("range", {})),
-    ("equal bits", EQUAL_BITS),
-    ("learned bits", LEARNED_BITS),
+    ("equal bits", by_bounds(EQUAL_BITS)),
+    ("learned bits", by_bounds(LEARNED_BITS)),
 )
 
 THEIRS = (

@@ -16,7 +16,7 @@ from typing import Any
 from bench.data.zcurves_tables import SHAPES, queries, table_of, write
 from bench.matching import matching
 from bench.memory import AS_IT_CAME, InMemory, bound, measured
-from bench.options import EQUAL_BITS, LEARNED_BITS, Case, Options
+from bench.options import EQUAL_BITS, LEARNED_BITS, Case, Options, by_bounds
 from bench.record import progress
 from bench.report.quality import sound
 from hedgerow.sql.workload import Workload
@@ -33,9 +33,7 @@ CASES: dict[str, tuple[Case, ...]] = {
     ),
     "full": (
         *((name, {}) for name in (AS_IT_CAME, "range", "zorder", "hilbert")),
-        EQUAL_BITS,
-        LEARNED_BITS,
-        ("zorder_learned", {"search": "bayes", "recurrence": 1}),
+        *(by_bounds(EQUAL_BITS), EQUAL_BITS, by_bounds(LEARNED_BITS), LEARNED_BITS),
         ("zorder_learned", {}),
     ),
 }
