@@ -11,11 +11,13 @@ from html import escape
 from pathlib import Path
 
 from bench.every_suite import EVERY, PHYSICAL
+from bench.report.further_tables import further_tables
 from bench.report.lines import read
 from bench.report.names import method, table_of
 from bench.report.page import FIGURES, Beside, Gain, Page, Row, Section, page
 from bench.report.plots import Bar, Curve, bars, curves
 from bench.report.published_figures import OF_RANGE
+from bench.report.shown import shown
 
 ROOT = Path(__file__).parents[2]
 LINES, PAGES = ROOT / "bench" / "results", ROOT / "docs"
@@ -77,26 +79,6 @@ def main(arguments: Sequence[str]) -> None:
 
 
 # --- both pages -----------------------------------------------------------------------------------
-
-
-def shown(figure: str, value: float | None) -> str:
-    """Format a value for readers, a share with as many digits as it needs.
-
-    >>> shown("rows_read", 0.50482), shown("rows_read", 0.0000045), shown("ratio", 1.5), shown("p99_ms", 2.5)
-    ('50.5 %', '0.00045 %', '1.50×', '2.5 ms')
-    """
-    if value is None:
-        return ""
-    if figure == "p99_ms":
-        return f"{value:.3g} ms"
-    if figure == "ratio":
-        return f"{value:.2f}×"
-    if figure == "mrows_per_s":
-        return f"{value:.3g} M/s"
-    if figure == "learn_seconds":
-        return f"{value:.3g} s"
-    share = 100 * value
-    return f"{share:.1f} %" if share >= 1 else f"{float(f'{share:.2g}'):.6f}".rstrip("0").rstrip(".") + " %"
 
 
 def gains(contents: Page) -> list[tuple[str, ...]]:
@@ -220,53 +202,6 @@ def resources(section: Section) -> list[tuple[str, ...]]:
         for row in section.rows
         if all(name in row.details for name in names)
     ]
-
-
-def templates(section: Section) -> list[tuple[tuple[str, ...], list[tuple[str, ...]]]]:
-    """Return heads and rows for each table: the median milliseconds of every template's queries, by way."""
-    tables = []
-    for row in section.rows:
-        took = row.details.get("template_ms", {})
-        if len(took) > 1:
-            heads = ("template, ms", *next(iter(took.values())))
-            tables.append((heads, [(name, *(f"{ms:,}" for ms in of.values())) for name, of in took.items()]))
-    return tables
-
-
-def by_day(section: Section) -> list[tuple[tuple[str, ...], list[tuple[str, ...]]]]:
-    """Return heads and rows of histories: the seconds of each part, and of each day's queries."""
-    rows = [row for row in section.rows if "scan_seconds_by_day" in row.details]
-    if not rows:
-        return []
-    parts, days = rows[0].details["seconds"], rows[0].details["scan_seconds_by_day"]
-    spent = [
-        (
-            row.name,
-            *(f"{row.details['seconds'][part]:,.0f}" for part in parts),
-            f"{row.details['bytes_read'] / 1e12:.2f}",
-        )
-        for row in rows
-    ]
-    scanned = [(row.name, *(f"{seconds:,.0f}" for seconds in row.details["scan_seconds_by_day"])) for row in rows]
-    by_number = tuple(f"day {number}" for number in range(1, len(days) + 1))
-    return [(("seconds", *parts, "TB read"), spent), (("seconds of queries", *by_number), scanned)]
-
-
-def estimated(section: Section) -> list[tuple[tuple[str, ...], list[tuple[str, ...]]]]:
-    """Return heads and rows of estimated seconds beside measured ones."""
-    heads = ("estimated / measured seconds", "the rewrite", "a query before", "a query after")
-    rows = []
-    for row in section.rows:
-        if "query_estimated" in row.details:
-            rewrite = row.details["estimated_seconds"], row.details["seconds"]
-            queries = zip(row.details["query_estimated"], row.details["query_seconds"], strict=True)
-            rows.append((row.name, *(f"{estimate:.2f} / {real:.2f}" for estimate, real in (rewrite, *queries))))
-    return [(heads, rows)] if rows else []
-
-
-def further_tables(section: Section) -> list[tuple[tuple[str, ...], list[tuple[str, ...]]]]:
-    """Return heads and rows of the tables that few suites have."""
-    return [*templates(section), *by_day(section), *estimated(section)]
 
 
 def figure_name(section: Section) -> str:

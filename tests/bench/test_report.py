@@ -12,7 +12,8 @@ from bench.every_suite import EVERY
 from bench.report import write as report
 from bench.report.page import page
 from bench.report.plots import Bar, bars
-from bench.report.write import html, markdown, shown
+from bench.report.shown import shown
+from bench.report.write import html, markdown
 
 ALGORITHM_1 = {"form": "quick", "criterion": "skip", "cells": 1, "cuts": "atoms"}
 

@@ -1,0 +1,57 @@
+"""Tables of the page of results that few suites have, as heads and rows of texts."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from bench.report.page import Section
+
+Table: TypeAlias = tuple[tuple[str, ...], list[tuple[str, ...]]]
+
+
+def templates(section: Section) -> list[Table]:
+    """Return heads and rows for each table: the median milliseconds of every template's queries, by way."""
+    tables = []
+    for row in section.rows:
+        took = row.details.get("template_ms", {})
+        if len(took) > 1:
+            heads = ("template, ms", *next(iter(took.values())))
+            tables.append((heads, [(name, *(f"{ms:,}" for ms in of.values())) for name, of in took.items()]))
+    return tables
+
+
+def by_day(section: Section) -> list[Table]:
+    """Return heads and rows of histories: the seconds of each part, and of each day's queries."""
+    rows = [row for row in section.rows if "scan_seconds_by_day" in row.details]
+    if not rows:
+        return []
+    parts, days = rows[0].details["seconds"], rows[0].details["scan_seconds_by_day"]
+    spent = [
+        (
+            row.name,
+            *(f"{row.details['seconds'][part]:,.0f}" for part in parts),
+            f"{row.details['bytes_read'] / 1e12:.2f}",
+        )
+        for row in rows
+    ]
+    scanned = [(row.name, *(f"{seconds:,.0f}" for seconds in row.details["scan_seconds_by_day"])) for row in rows]
+    by_number = tuple(f"day {number}" for number in range(1, len(days) + 1))
+    return [(("seconds", *parts, "TB read"), spent), (("seconds of queries", *by_number), scanned)]
+
+
+def estimated(section: Section) -> list[Table]:
+    """Return heads and rows of estimated seconds beside measured ones."""
+    heads = ("estimated / measured seconds", "the rewrite", "a query before", "a query after")
+    rows = []
+    for row in section.rows:
+        if "query_estimated" in row.details:
+            rewrite = row.details["estimated_seconds"], row.details["seconds"]
+            queries = zip(row.details["query_estimated"], row.details["query_seconds"], strict=True)
+            rows.append((row.name, *(f"{estimate:.2f} / {real:.2f}" for estimate, real in (rewrite, *queries))))
+    return [(heads, rows)] if rows else []
+
+
+def further_tables(section: Section) -> list[Table]:
+    """Return heads and rows of the tables that few suites have."""
+    few = templates, by_day, estimated
+    return [table for tables in few for table in tables(section)]
