@@ -37,6 +37,7 @@ from bench.suites import (
     several_trees,
     tpch_month,
     zcurves,
+    zcurves_appends,
 )
 
 
@@ -68,6 +69,12 @@ SUITES: dict[str, Suite] = {
         partial(errorlog.run, EXTERNAL), "Crash reports of thousands of applications on few releases", 45
     ),
     "zcurves": Suite(zcurves.run, "Four tables of the shapes that Z-orders were tried on", 60),
+    "zcurves-appends": Suite(
+        zcurves_appends.run,
+        "Ten appends to these tables: keep the order of the bits, or learn again",
+        45,
+        is_study=True,
+    ),
     "correlated-like": Suite(correlated_like.run, "Searches by LIKE in columns that mostly say the same", 1),
     "several-trees": Suite(several_trees.run, "Several trees, by data, queries, blocks and samples", 40, is_study=True),
     "frontier": Suite(frontier.run, "Ways to read less: copies, second layouts, more trees, finer statistics", 15),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from bench.report.page import Section
+from bench.report.shown import shown
 
 Table: TypeAlias = tuple[tuple[str, ...], list[tuple[str, ...]]]
 
@@ -51,7 +52,19 @@ def estimated(section: Section) -> list[Table]:
     return [(heads, rows)] if rows else []
 
 
+def by_append(section: Section) -> list[Table]:
+    """Return heads and rows of the shares that queries read after each append."""
+    rows = [row for row in section.rows if "after_each_append" in row.details]
+    if not rows:
+        return []
+    appends = range(1, len(rows[0].details["after_each_append"]) + 1)
+    heads = ("rows read after append", *map(str, appends), "rows written")
+    shares = [[shown("rows_read", share) for share in row.details["after_each_append"]] for row in rows]
+    written = [f"{row.details['rows_written']:,}" for row in rows]
+    return [(heads, [(row.name, *own, n) for row, own, n in zip(rows, shares, written, strict=True)])]
+
+
 def further_tables(section: Section) -> list[Table]:
     """Return heads and rows of the tables that few suites have."""
-    few = templates, by_day, estimated
+    few = templates, by_day, estimated, by_append
     return [table for tables in few for table in tables(section)]
