@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypeAlias
 
-from bench.report.page import Section
+from bench.report.page import Row, Section
+from bench.report.published_figures import SKIPPED_VOLUME
 from bench.report.shown import shown
 
 Table: TypeAlias = tuple[tuple[str, ...], list[tuple[str, ...]]]
@@ -52,6 +54,41 @@ def estimated(section: Section) -> list[Table]:
     return [(heads, rows)] if rows else []
 
 
+def by_features(section: Section) -> list[Table]:
+    """Return heads and rows of rewrites with several features: how far estimates are off, and what a feature takes."""
+    cells = [(_features(row), row) for row in section.rows if "skipped" in row.details]
+    tables = []
+    # Only one table has several columns and row groups at once.
+    grid = next((row.size for (zorder, sop, _), row in cells if sop and zorder > 1), None)
+    of_grid = {(zorder, sop): row for (zorder, sop, more), row in cells if row.size == grid and not more}
+    if of_grid:
+        across = sorted({sop for _, sop in of_grid})
+        down = sorted({zorder for zorder, _ in of_grid})
+        heads = (f"off by a factor of, {grid} (the thesis)", *(f"{sop} conditions in groups" for sop in across))
+        tables.append((heads, [(f"{z} columns", *(_off(of_grid, z, sop) for sop in across)) for z in down]))
+    for row in section.rows:
+        each = row.details.get("seconds_per_gb")
+        if each:
+            errors = f"{100 * (row.value or 0):.0f} %", f"{100 * row.details['error_by_bytes_alone']:.0f} %"
+            heads = ("seconds of a rewrite", *each, "mean error", "by bytes alone")
+            names = "once, then for each GB"
+            tables.append((heads, [(names, *(f"{seconds:.1f}" for seconds in each.values()), *errors)]))
+    return tables
+
+
+def _features(row: Row) -> tuple[int, int, int]:
+    """Return the numbers of columns in the Z-order, of conditions in groups, and of more conditions in the index."""
+    zorder, sop, more = (int(str(row.params[name])) for name in ("zorder", "sop", "more"))
+    return zorder, sop, more
+
+
+def _off(rows: Mapping[tuple[int, int], Row], zorder: int, sop: int) -> str:
+    """Return by which factor the estimated and the measured skipped volume differ, beside the thesis'."""
+    row, theirs = rows.get((zorder, sop)), SKIPPED_VOLUME.get((zorder, sop))
+    published = "" if theirs is None else f" ({theirs:.2f})"
+    return "" if row is None or not row.value else f"{max(row.value, 1 / row.value):.2f}{published}"
+
+
 def by_append(section: Section) -> list[Table]:
     """Return heads and rows of the shares that queries read after each append."""
     rows = [row for row in section.rows if "after_each_append" in row.details]
@@ -66,5 +103,5 @@ def by_append(section: Section) -> list[Table]:
 
 def further_tables(section: Section) -> list[Table]:
     """Return heads and rows of the tables that few suites have."""
-    few = templates, by_day, estimated, by_append
+    few = templates, by_day, estimated, by_features, by_append
     return [table for tables in few for table in tables(section)]

@@ -2,8 +2,8 @@
 
 For each of three tables `calibrate` times rewrites of two small parts. Then the whole table is rewritten with no
 condition in the index, with some and with all. A line's `ratio` is the estimated seconds of a rewrite divided by the
-measured ones. The thesis fits such a cost (5.1) and does not publish its errors; Table 5.1 has those of the estimated
-benefit, in skipped bytes. `learn` estimates the seconds of queries before and after.
+measured ones. The thesis fits such a cost (5.1) and does not publish its errors. Its Table 5.1 is about skipped volume:
+see the suite `features`. `learn` estimates the seconds of queries before and after.
 """
 
 from __future__ import annotations
