@@ -37,6 +37,7 @@ from bench.suites import (
     selective,
     several_trees,
     tpch_month,
+    workloads,
     zcurves,
     zcurves_appends,
 )
@@ -122,6 +123,13 @@ SUITES: dict[str, Suite] = {
         20,
         "ratio",
         figure_name="estimated skipped volume, of what was measured",
+    ),
+    "workloads": Suite(
+        workloads.run,
+        "The benches' queries by themselves: how they are distributed",
+        3,
+        "ratio",
+        figure_name="filtering queries with more than columns compared with literals",
     ),
     "route-rows": Suite(route_rows.run, "Millions of rows a second that Spark finds blocks for", 5, "mrows_per_s"),
     "attach": Suite(attach.run, "Queries with `attach`, beside the same without", 6, "ratio"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from bench.report.page import Row, Section
-from bench.report.published_figures import SKIPPED_VOLUME
+from bench.report.published_figures import OF_WORKLOADS, SKIPPED_VOLUME
 from bench.report.shown import shown
 
 Table: TypeAlias = tuple[tuple[str, ...], list[tuple[str, ...]]]
@@ -89,6 +89,16 @@ def _off(rows: Mapping[tuple[int, int], Row], zorder: int, sop: int) -> str:
     return "" if row is None or not row.value else f"{max(row.value, 1 / row.value):.2f}{published}"
 
 
+def of_workloads(section: Section) -> list[Table]:
+    """Return heads and rows of the queries of all tables beside those of the thesis' customers."""
+    heads = ("share of", "the thesis, chapter 2", "ours")
+    return [
+        (heads, [(name, OF_WORKLOADS.get(name, ""), f"{100 * share:.0f} %") for name, share in shares.items()])
+        for row in section.rows
+        if (shares := row.details.get("shares"))
+    ]
+
+
 def by_append(section: Section) -> list[Table]:
     """Return heads and rows of the shares that queries read after each append."""
     rows = [row for row in section.rows if "after_each_append" in row.details]
@@ -103,5 +113,5 @@ def by_append(section: Section) -> list[Table]:
 
 def further_tables(section: Section) -> list[Table]:
     """Return heads and rows of the tables that few suites have."""
-    few = templates, by_day, estimated, by_features, by_append
+    few = templates, by_day, estimated, by_features, of_workloads, by_append
     return [table for tables in few for table in tables(section)]
