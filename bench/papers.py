@@ -20,9 +20,9 @@ SUITES_OF = {
         *("fig3", "fig4", "fig8", "tpch-month", "errorlog-int", "errorlog-ext", "frontier", "tpch"),
         *("tpch-month-physical", "errorlog-int-physical", "errorlog-ext-physical"),
     ),
-    "thesis": ("replay", "estimates", "merge", "replay-physical"),
+    "thesis": ("workloads", "features", "estimates", "merge", "replay", "replay-physical"),
     "pando": ("correlated-like", "tpch", "tpcds", "several-trees", "correlated-like-physical", "tpch-physical"),
-    "zorder": ("zcurves", "zcurves-physical"),
+    "zorder": ("zcurves", "zcurves-appends", "zcurves-physical"),
 }
 
 
