@@ -44,7 +44,6 @@ def _database_of(table: pa.Table) -> Any:
 
     database = duckdb.connect(config={"threads": 2})
     database.execute("SET enable_progress_bar = false")  # it would write to stdout, which is for records
-    database.execute("CREATE MACRO startswith(t, prefix) AS starts_with(t, prefix)")  # Spark's name, as we write it
     database.register("arrow", table)
     database.execute("CREATE TABLE t AS SELECT * FROM arrow")  # many queries read it
     return database

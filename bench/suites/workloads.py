@@ -11,10 +11,12 @@ with literals. The last line is of all tables together, each query counted once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -22,13 +24,18 @@ import pyarrow.parquet as pq
 
 from bench.data import errorlog_data, errorlog_queries, tpcds_tables, tpcds_texts, tpch_tables, tpch_texts, web_log
 from bench.data.zcurves_tables import SHAPES, queries, table_of
-from bench.matching import matching
+from bench.matching import outcomes
 from bench.options import Options
 from bench.record import line, progress
 from bench.several import schemas_of
 from bench.suites import correlated_like, tpch
-from hedgerow.core.predicates.nodes import Const, Predicate, atoms_of, columns_in, terms_of
-from hedgerow.core.predicates.sql_text import predicate_text, term_text
+from hedgerow.core.arrays import Bits
+from hedgerow.core.errors import LayoutError
+from hedgerow.core.learning.sample import Sample
+from hedgerow.core.predicates.nodes import Const, Predicate, atoms_of, columns_in, is_evaluated_by_spark, terms_of
+from hedgerow.core.predicates.sql_text import term_text
+from hedgerow.core.pruning.block_stats import T_BIT
+from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.workload.statistics import statistics
 from hedgerow.sql.workload import Workload
 
@@ -36,7 +43,7 @@ ROWS = {"quick": 5_000, "full": 100_000}
 QUERIES = {"quick": 40, "full": 400}
 PER_TEMPLATE = {"quick": 1, "full": 8}
 SCALE = 0.05  # of TPC-H and TPC-DS
-MOST_ROWS = 200_000  # of a table, on which matching rows are counted
+MOST_ROWS = 50_000  # of a table, on which matching rows are counted
 MANY = 10  # literals from which a Z-order pays: the default of `sop_zorder`
 
 
@@ -85,10 +92,9 @@ def _some_rows(folder: Path) -> pa.Table:
 
 def _measured(name: str, rows: pa.Table, workload: Workload, options: Options) -> dict[str, Any]:
     table = name.split(" ")[-1] if name.startswith("tpc") else workload.tables()[0]
-    predicates = [q.predicate(table) for q in workload]
     found = statistics(workload, table)
+    predicates = [q.predicate(table) for q in workload.bind({table: rows.schema})]
     filtering = [p for p in predicates if not isinstance(p, Const)]
-    left = matching(rows, [predicate_text(p) for p in filtering]) if filtering else []
     points = list(found.points.values())
     return line(
         suite="workloads",
@@ -102,10 +108,25 @@ def _measured(name: str, rows: pa.Table, workload: Workload, options: Options) -
             "expressions": len(_expressions(filtering)),
             "frequent": [round(share, 3) for share in found.frequent.values()],
             "points": points,
-            "filtered_out": [round(1 - share, 3) for share in left],
+            "filtered_out": [round(1 - share, 3) for share in shares_left(rows, filtering)],
         },
         seed=options.seed,
     )
+
+
+def shares_left(rows: pa.Table, predicates: Sequence[Predicate]) -> list[float]:
+    """Return the share of the rows on which each predicate is TRUE; those that need Spark are left out."""
+    truths: dict[Predicate, Bits] = {}
+    for part in {atom for p in predicates for atom in atoms_of(p) if is_evaluated_by_spark(atom)}:
+        with suppress(duckdb.Error):
+            truths.update(outcomes(rows, [part]))
+    columns = {column.path[0] for p in predicates for atom in atoms_of(p) for column in columns_in(atom)}
+    evaluated = Rows(Sample.of_table(rows.select(sorted(columns & set(rows.column_names)))).rows.columns, truths)
+    shares = []
+    for p in predicates:
+        with suppress(LayoutError):  # it has an expression that only Spark computes
+            shares.append(float((evaluated.evaluate(p) == T_BIT).mean()))
+    return shares
 
 
 def _expressions(predicates: Sequence[Predicate]) -> set[str]:
