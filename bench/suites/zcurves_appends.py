@@ -136,6 +136,8 @@ def with_own_axes(layout: CurveLayout, problem: Problem, axes: Axes) -> CurveLay
     """Return the curve with the same numbers and order of bits, and with edges drawn from the problem's sample."""
     terms = [axis for axis in layout.axes if isinstance(axis, Axis)]
     own = [axis_of(problem, axis.term, axis.bits, axes) for axis in terms]
+    if layout.curve == "hilbert":  # each axis counts as having the bits of the widest
+        return curve_layout(problem, own, [*range(len(own))] * max(axis.bits for axis in own), layout.curve)
     pattern = without_idle(layout.pattern, [axis.bits for axis in own])
     return curve_layout(problem, *shortened(own, pattern), layout.curve)
 
