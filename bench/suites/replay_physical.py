@@ -248,12 +248,13 @@ def _log_others(way: Way, running: Log, questions: list[list[str]]) -> None:
 
 
 def _lay_out_known(way: Way, half_life: float) -> None:
-    from hedgerow.pilot.recent_queries import recent_workload
+    from hedgerow.pilot.recent_queries import RecentLog
+    from hedgerow.pipeline.inputs import MOST_QUERIES
     from hedgerow.pipeline.learn_options import QUICK
     from hedgerow.tables.query_log import QueryLog
 
-    workload, _ = recent_workload(QueryLog.of(way.spark, way.path), "requests", half_life)
-    _lay_out(way, workload, QUICK)
+    recent = RecentLog.read(QueryLog.of(way.spark, way.path), half_life)
+    _lay_out(way, recent.workload("requests", MOST_QUERIES), QUICK)
 
 
 def _lay_out(way: Way, workload: Workload, options: LearnOptions) -> None:

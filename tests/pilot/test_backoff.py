@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hedgerow.pilot.backoff import reason_to_wait
 from hedgerow.pilot.decision import Decision, Figures, Outcome
@@ -28,8 +30,10 @@ def nothing(seconds: float, search: float, gain: float = 0.0, cost: float = 0.0,
     return Decision("nothing", (), figures(seconds), gain, cost, search_seconds=search, at=at)
 
 
-def wait(*decisions: Decision, log: Span = LOG, lately: Span = FORTY_SECONDS, queries: float = 67.0) -> str | None:
-    return reason_to_wait(History(decisions, 7.0), log, queries, lambda at: lately, AutopilotSettings())
+def wait(
+    *decisions: Decision, log: Span = LOG, late: Span = FORTY_SECONDS, news: float = 0.0, queries: float = 67.0
+) -> str | None:
+    return reason_to_wait(History(decisions, 7.0), log, late, news, queries, AutopilotSettings())
 
 
 def test_the_first_search_does_not_wait() -> None:
@@ -47,23 +51,56 @@ def test_queries_that_take_longer_than_estimated_bring_a_search(estimate: float,
     assert ("since the last look queries took 40 s" in (wait(nothing(estimate, 5.0)) or "")) == too_soon
 
 
+@pytest.mark.parametrize(("news", "too_soon"), [(14.0, True), (15.0, False)])
+def test_new_kinds_of_queries_bring_a_search(news: float, too_soon: bool) -> None:
+    """The search took five seconds; its estimate is right."""
+    assert ((wait(nothing(1.0, 5.0), news=news)) is not None) == too_soon
+
+
 @pytest.mark.parametrize(
     ("gain", "without_result", "too_soon"), [(9, 0, False), (9, 1, False), (9, 2, True), (900, 2, False)]
 )
 def test_searches_without_result_back_off(gain: float, without_result: int, too_soon: bool) -> None:
-    """Queries of 40 s pay for a search of 1.5 s, also for twice as many seconds, but not for four times. A search that
+    """Queries of 400 s pay for a search of 1.5 s, also for twice as many seconds, but not for four times. A search that
     found what pays, though a limit forbade it, has a result."""
     before = nothing(0.95, 1.5, hours=9).at
-    done = Decision("new files", (), figures(0.95), 9, 1, 1.5, Outcome(1.0, "/t", 1.0, 0), before)
+    done = Decision("new files", (), figures(0.95, 400.0), 9, 1, 1.5, Outcome(1.0, "/t", 1.0, 0), before)
     searches = [nothing(0.95, 1.5, gain, 100, hours) for hours in range(without_result)]
-    assert ("since the last look queries took 40 s" in (wait(*searches, done) or "")) == too_soon
+    reason = wait(*searches, done, late=Span(1.0, 400.0, 0.95))
+    assert ("since the last look queries took 380 s" in (reason or "")) == too_soon
 
 
 def test_the_interval_is_bounded() -> None:
-    """However many searches found nothing: a hundred times the last one is enough."""
+    """However many searches found nothing: a thousand times the last one is enough."""
     searches = [nothing(1.0, 0.3, 9, 100, hours) for hours in range(30)]
-    assert wait(*searches) is None
-    assert wait(*searches, lately=Span(1.0, 29.0, 1.0)) is not None
+    assert wait(*searches, late=Span(1.0, 300.0, 1.0)) is None
+    assert wait(*searches, late=Span(1.0, 299.0, 1.0)) is not None
+
+
+def test_many_more_expected_queries_bring_a_search() -> None:
+    """If a rewrite was decided for fewer. They do not right after a rewrite."""
+    done = Decision("new files", (), figures(1.0, 30.0), 9, 1, 1.5, Outcome(1.0, "/t", 1.0, 0), nothing(1.0, 1.5).at)
+    assert wait(done, queries=60.0) is None
+    assert wait(done, queries=59.0) is not None
+    assert wait(done, queries=60.0, late=Span(1.0, 0.0, None)) is not None
+
+
+SECONDS = st.floats(0.0, 1e6)
+
+
+@given(*[SECONDS] * 5, st.lists(st.tuples(st.booleans(), SECONDS, SECONDS), min_size=1, max_size=5))
+def test_right_after_a_search_there_is_none(
+    mean: float, seconds: float, search: float, gain: float, queries: float, past: list[tuple[bool, float, float]]
+) -> None:
+    """Without a query since then, whatever was found: a search of the same facts finds the same."""
+    done = Outcome(1.0, "/t", 1.0, 0)
+    decisions = [
+        Decision("new files", (), figures(seconds, queries), gain, 1, search + 0.1, done)
+        if is_done
+        else Decision("nothing", (), figures(seconds, queries), gain=0.0, cost=cost, search_seconds=search + 0.1)
+        for is_done, gain, cost in past
+    ]
+    assert wait(*decisions, log=Span(20.0, queries, mean), late=Span(1.0, 0.0, None), queries=queries) is not None
 
 
 def test_a_refusal_for_few_queries_is_looked_at_again() -> None:
@@ -77,5 +114,5 @@ def test_a_refusal_for_few_queries_is_looked_at_again() -> None:
 def test_a_log_without_seconds() -> None:
     """Queries take as long as the last search estimated, so that it is not too soon for ever."""
     for mean, too_soon in ((0.02, True), (2.0, False)):
-        reason = wait(nothing(mean, 1.0), log=NO_SECONDS, lately=NO_SECONDS, queries=40.0)
+        reason = wait(nothing(mean, 1.0), log=NO_SECONDS, late=NO_SECONDS, queries=40.0)
         assert ("and to look for a layout took" in (reason or "")) == too_soon

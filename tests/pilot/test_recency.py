@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.pilot.recency import recency_factors
+from hedgerow.pilot.recency import recency_factors, unexpected_seconds
 
 DAYS = st.dictionaries(st.integers(0, 5), st.sets(st.integers(-9, 30), min_size=1), min_size=1)
 
@@ -39,3 +39,23 @@ def test_a_known_pause_is_no_absence() -> None:
     others = set(range(1, 43))
     assert recency_factors({"daily": daily, "others": {*range(1, 15)}})["daily"] == 1
     assert recency_factors({"daily": daily, "others": others})["daily"] == pytest.approx(0.5 ** (30 / 3 - 1))
+
+
+COUNTS = st.dictionaries(st.integers(0, 5), st.integers(0, 100), min_size=1)
+
+
+@given(COUNTS, COUNTS, st.floats(0.1, 1e3))
+def test_unexpected_seconds_are_part_of_all(before: dict[int, int], late: dict[int, int], mean: float) -> None:
+    seconds = {shape: mean * count for shape, count in late.items()}
+    found = unexpected_seconds(before, late, seconds)
+    assert 0 <= found <= sum(seconds.values()) * (1 + 1e-9)
+    new = sum(seconds[shape] for shape in late if not before.get(shape))
+    assert found >= new * (1 - 1e-9)
+
+
+@given(COUNTS, st.integers(1, 9))
+def test_as_many_of_each_as_before_are_expected(before: dict[int, int], times: int) -> None:
+    late = {shape: times * count for shape, count in before.items()}
+    assert unexpected_seconds(before, late, {shape: 1.0 * count for shape, count in late.items()}) == pytest.approx(
+        0, abs=1e-6
+    )

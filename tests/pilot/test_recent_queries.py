@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 import hedgerow as hr
-from hedgerow.pilot.recent_queries import recent_workload, span_of
+from hedgerow.pilot.recent_queries import RecentLog
+from hedgerow.pipeline import logged
 from hedgerow.pipeline.logged import workload_of
 from hedgerow.sql.workload import Workload
 from hedgerow.tables.query_log import QueryLog
@@ -25,12 +27,39 @@ def parquet(spark: SparkSession, tmp_path: Path) -> str:
 def test_old_queries_count_less(spark: SparkSession, parquet: str) -> None:
     log = QueryLog.of(spark, parquet)
     log.append([past_query("number < 5", 14, 1), past_query("number < 6", 0, 2), past_query("number < 6", 7, 3)])
-    span = span_of(log, half_life=7)
-    assert span.mean == 1
-    assert (span.days, span_of(log).days) == (pytest.approx(7 / math.log(2) * 0.75), pytest.approx(14))
-    found = [(query.text.partition("WHERE ")[2], query.weight) for query in recent_workload(log, "events", 7)[0]]
+    recent = RecentLog.read(log, 7)
+    assert recent.span.mean == recent.mean_seconds == 1
+    assert recent.span.days == pytest.approx(7 / math.log(2) * 0.75)
+    assert recent.span.queries == pytest.approx(0.25 + 0.5 + 1)
+    found = [(query.text.partition("WHERE ")[2], query.weight) for query in recent.workload("events", 200)]
     # Each of the two that are one query has half of their weight.
     assert found == [("number < 5", pytest.approx(0.25)), *[("number < 6", pytest.approx(0.75))] * 2]
+
+
+def test_late_queries(spark: SparkSession, parquet: str) -> None:
+    """Those since a time, with the seconds of kinds that came more often than before."""
+    log = QueryLog.of(spark, parquet)
+    log.append([past_query(f"number < {n}", 3, n) for n in range(10)])
+    log.append([past_query(f"number < {n}", 0.5, 10 + n) for n in range(4)])
+    log.append([{**past_query(f"id = {n}", 0.5, 20 + n), "seconds": 2.0} for n in range(3)])
+    since = (datetime.now(timezone.utc) - timedelta(days=1)).isoformat()
+    recent = RecentLog.read(log, 7, since)
+    assert (recent.late.queries, recent.late.mean, recent.news) == (7, pytest.approx(10 / 7), pytest.approx(6))
+    assert RecentLog.read(log, 7).late.queries == RecentLog.read(log, 7).news == 0
+
+
+def test_of_a_long_log_some_queries_are_read(
+    spark: SparkSession, parquet: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They have the weight of all, and each kind keeps about its share."""
+    log, read = QueryLog.of(spark, parquet), list[str]()
+    log.append([past_query(f"number < {n}" if n % 4 else f"id = {n}", 0, n) for n in range(400)])
+    plain = logged.read_conditions
+    monkeypatch.setattr(logged, "read_conditions", lambda t, c, w: (read.extend(w), plain(t, c, w))[1])
+    some = RecentLog.read(log, 7).workload("events", 20)
+    assert len(some) == len(read) == 20
+    assert sum(query.weight for query in some) == pytest.approx(400, rel=1e-3)
+    assert sum("id =" in text for text in read) == 5
 
 
 def test_shapes_that_are_absent_count_less(spark: SparkSession, parquet: str) -> None:
@@ -53,12 +82,12 @@ def test_shapes_that_are_absent_count_less(spark: SparkSession, parquet: str) ->
     )
     assert weights(workload_of(log, "events")) == (4, 8)
     gone, daily = 2**-3 * sum(by_age[4:]), sum(by_age)
-    assert weights(recent_workload(log, "events", 7)[0]) == (
+    assert weights(RecentLog.read(log, 7).workload("events", 200)) == (
         pytest.approx(gone, rel=1e-4),
         pytest.approx(daily, rel=1e-4),
     )
     log.append([past_query("id = 7 AND number = 2", 0.01 * n, 20 + n) for n in range(4)])
-    more = weights(recent_workload(log, "events", 7)[0])
+    more = weights(RecentLog.read(log, 7).workload("events", 200))
     assert sum(more) == pytest.approx(sum(by_age) + sum(by_age[4:]) + 4, rel=1e-3)
     assert more[0] / more[1] == pytest.approx(gone / (daily + 4), rel=1e-3)
 

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from hedgerow.core.errors import HedgerowError, WorkloadError
-from hedgerow.pilot.recent_queries import recent_workload
+from hedgerow.pilot.recent_queries import RecentLog
 from hedgerow.pipeline.log import report
 from hedgerow.spark.start.session import temporary_settings
 from hedgerow.tables.query_log import QueryLog, Waiting
@@ -464,7 +464,7 @@ def test_a_time_to_come_leaves_the_others_their_weight(spark: SparkSession, copy
     log, now = QueryLog.of(spark, copy), datetime.now(timezone.utc).timestamp() * 1e6
     log.append([{**entry_of(n), "at": round(now - n * 1e6)} for n in range(3)])
     log.append([{**entry_of(3), "at": round(now + 300_000 * 365 * 86_400e6 / 3)}])
-    weights = [query.weight for query in recent_workload(log, "events", 7.0)[0]]
+    weights = [query.weight for query in RecentLog.read(log, 7.0).workload("events", 200)]
     assert sum(weights) == pytest.approx(4, rel=1e-3)
 
 

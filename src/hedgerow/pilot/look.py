@@ -20,7 +20,7 @@ from hedgerow.pilot.decision import Decision, Figures
 from hedgerow.pilot.file_seconds import mean_seconds, seconds_as_it_is
 from hedgerow.pilot.files_to_move import Files, files_of, new_bytes, seconds_in
 from hedgerow.pilot.history import History
-from hedgerow.pilot.recent_queries import recent_workload, span_of
+from hedgerow.pilot.recent_queries import RecentLog
 from hedgerow.pilot.settings import AutopilotSettings
 from hedgerow.pipeline.block_sizes import usual_speed
 from hedgerow.pipeline.calibrated_cost import (
@@ -153,18 +153,21 @@ class Look:
 
 def look_at(spark: SparkSession, table: str, log: QueryLog, request: Request, history: History) -> Look | Decision:
     """Return a look at the table; or the decision to do nothing, if there is no need to look further."""
-    settings, half_life = request.settings, request.settings.half_life
-    managed, span = _open_managed(spark, table), span_of(log, half_life=half_life)
-    share = 1.0 if settings.horizon is None else settings.horizon / span.days
-    wait = reason_to_wait(history, span, span.queries * share, lambda at: span_of(log, at), settings)
+    settings, last = request.settings, history.last_search
+    try:
+        recent = RecentLog.read(log, settings.half_life, None if last is None else last.at)
+    except WorkloadError as error:
+        return Decision("nothing", (str(error),))
+    share = 1.0 if settings.horizon is None else settings.horizon / recent.span.days
+    wait = reason_to_wait(history, recent.span, recent.late, recent.news, share * recent.span.queries, settings)
+    managed = _open_managed(spark, table)
     if wait is not None and new_bytes(managed) < max(1.0, settings.least_new):
         return Decision("nothing", (wait,))
     name = None if managed is None else managed.name
     try:
-        logged, log_mean = recent_workload(log, name or "t", half_life)
+        workload = recent.workload(name or "t", MOST_QUERIES)
     except WorkloadError as error:
         return Decision("nothing", (str(error),))
-    workload = logged.sampled(MOST_QUERIES)
     with step(spark, "looking at the table"):
         source, queries, _ = opened_with_queries(spark, table, workload, name)
     if (too_small := reason_to_skip(source.size, settings)) is not None:
@@ -174,7 +177,8 @@ def look_at(spark: SparkSession, table: str, log: QueryLog, request: Request, hi
     speed = usual_speed(source)
     seconds = seconds_in(files, managed, queries, workload, speed)
     # Queries cannot save more time than they take by the log.
-    factor = min(1.0, np.inf if log_mean is None else log_mean / max(1e-9, speed.query + float(seconds.sum())))
+    logged = np.inf if recent.mean_seconds is None else recent.mean_seconds
+    factor = min(1.0, logged / max(1e-9, speed.query + float(seconds.sum())))
     speed = speed.times(factor)
     cost, spread = _rewrite_cost(log, source, history, speed)
     return Look(
@@ -187,7 +191,7 @@ def look_at(spark: SparkSession, table: str, log: QueryLog, request: Request, hi
         files,
         factor * seconds,
         speed,
-        share * sum(query.weight for query in logged),
+        share * sum(query.weight for query in workload),
         cost,
         spread,
         wait,

@@ -67,3 +67,26 @@ def replacement_factor(weight: float, recent_weight: float, at_last_rate: float)
     (1.8, 1.0)
     """
     return max(1.0, min(weight, at_last_rate) / recent_weight) if recent_weight else 1.0
+
+
+def unexpected_seconds(
+    before: Mapping[Shape, float], late: Mapping[Shape, float], seconds: Mapping[Shape, float]
+) -> float:
+    """Return the seconds of late queries that came more often than expected from the shares of shapes before.
+
+    Args:
+        before: the weight of each shape before.
+        late, seconds: the number and the seconds of each shape's late queries.
+
+    >>> unexpected_seconds({"old": 9.0}, {"old": 10.0}, {"old": 50.0})
+    0.0
+    >>> unexpected_seconds({"old": 9.0}, {"old": 10.0, "new": 5.0}, {"old": 50.0, "new": 20.0})
+    20.0
+    """
+    all_before, all_late = sum(before.values()), sum(late.values())
+    unexpected = 0.0
+    for shape, count in late.items():
+        expected = all_late * before.get(shape, 0.0) / all_before if all_before else 0.0
+        if count > expected:
+            unexpected += seconds[shape] * (count - expected) / count
+    return unexpected

@@ -1,79 +1,123 @@
-"""Reads a table's log with recent queries counting more: the workload that the autopilot learns from, and its span."""
+"""RecentLog: a table's log, read once, with recent queries counting more: its span, its news and its workload."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from hedgerow.pilot.recency import Span, counted_days, recency_factors, replacement_factor
-from hedgerow.pipeline.logged import LoggedQuery, as_workload, logged_queries
+from hedgerow.core.workload.drawn import drawn_by_weight
+from hedgerow.pilot.recency import Span, counted_days, recency_factors, replacement_factor, unexpected_seconds
+from hedgerow.pipeline.logged import different_queries, occurrences, read_workload, text_shape
 from hedgerow.sql.workload import Workload
 from hedgerow.tables.query_log import QueryLog
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column
 
 _DAY = 86_400e6  # microseconds
 _DAYS = 7  # of a half-life: a seventh of it counts as a day in `recency`
 
 
-def span_of(log: QueryLog, since: str | None = None, half_life: float | None = None) -> Span:
-    """Return the span of a log, or of its part from a time on; after `half_life` days queries and days count half."""
+@dataclass(frozen=True)
+class RecentLog:
+    """A table's log. After `half_life` days, counted back from the last query, a query counts half.
+
+    `queries`: the different ones. Late queries are those since a time, such as that of the last search.
+    """
+
+    log: QueryLog
+    queries: Sequence[Any]
+    half_life: float
+
+    @staticmethod
+    def read(log: QueryLog, half_life: float, since: str | None = None) -> RecentLog:
+        """Read the log; `since`: the time from which on queries are late, None if none are."""
+        return RecentLog(log, different_queries(log, None, _figures(log, half_life, since)), half_life)
+
+    @cached_property
+    def span(self) -> Span:
+        """The span of the whole log, with older days and queries counting less."""
+        days = (max(query.last for query in self.queries) - min(query.first for query in self.queries)) / _DAY
+        sums = (sum(getattr(q, name) for q in self.queries) for name in ("weight", "weighted_seconds", "timed_weight"))
+        return _span(counted_days(days, self.half_life), *sums)
+
+    @cached_property
+    def late(self) -> Span:
+        """The span of the late queries, all of which count alike."""
+        sums = (sum(getattr(q, name) for q in self.queries) for name in ("late", "late_seconds", "late_timed"))
+        return _span(1.0, *sums)
+
+    @cached_property
+    def news(self) -> float:
+        """The seconds of late queries of kinds that came more often than before."""
+        before, late, seconds = (defaultdict[str, float](float) for _ in range(3))
+        for query, shape in zip(self.queries, self._shapes, strict=True):
+            before[shape] += query.weight - query.late_weight
+            late[shape] += query.late
+            seconds[shape] += query.late * (query.seconds or 0.0)
+        return unexpected_seconds(before, late, seconds)
+
+    def workload(self, name: str, limit: int) -> Workload:
+        """Return at most `limit` queries, drawn by weight.
+
+        Queries of a shape that was not asked lately count less, and the others more."""
+        came = occurrences(self.queries, self._weights)
+        came = [o for o in came if not self.queries[o.query].redacted] or came  # if all are redacted, that is told
+        drawn = drawn_by_weight([o.weight for o in came], lambda i: self._shapes[came[i].query], limit)
+        chosen = [replace(came[place], weight=weight) for place, weight in drawn.items()]
+        return read_workload(self.log, name, self.queries, chosen)
+
+    @cached_property
+    def mean_seconds(self) -> float | None:
+        """The mean seconds of the queries in `workload`; None if they are not known."""
+        timed = [(w, q.seconds) for w, q in zip(self._weights, self.queries, strict=True) if q.seconds is not None]
+        total = sum(weight for weight, _ in timed)
+        return sum(weight * seconds for weight, seconds in timed) / total if total else None
+
+    @cached_property
+    def _shapes(self) -> list[str]:
+        return [text_shape(query.conditions) for query in self.queries]
+
+    @cached_property
+    def _weights(self) -> list[float]:
+        days: dict[str, set[int]] = defaultdict(set)
+        for query, shape in zip(self.queries, self._shapes, strict=True):
+            days[shape].update(query.days)
+        factors = recency_factors(days)
+        weights = [factors[shape] * query.weight for query, shape in zip(self.queries, self._shapes, strict=True)]
+        span = (max(query.last for query in self.queries) - min(query.first for query in self.queries)) / _DAY
+        all_days = counted_days(span, self.half_life) / (self.half_life / _DAYS)
+        at_last_rate = all_days * sum(query.on_last_day for query in self.queries)
+        factor = replacement_factor(sum(query.weight for query in self.queries), sum(weights), at_last_rate)
+        return [factor * weight for weight in weights]
+
+
+def _span(days: float, queries: float, seconds: float, timed: float) -> Span:
+    return Span(max(1.0, days), queries, seconds / timed if seconds else None)
+
+
+def _figures(log: QueryLog, half_life: float, since: str | None) -> list[Column]:
+    """Return the aggregates of the entries of a query. A weight halves every `half_life` days before the last entry."""
     from pyspark.sql import functions as f
 
-    recent = log.frame(since)
-    weight = f.lit(1.0) if half_life is None else _weight(recent, half_life)
-    micros = f.unix_micros(f.max("at")) - f.unix_micros(f.min("at"))
-    timed = f.when(f.col("seconds").isNotNull(), weight)
-    sums = (f.sum(of) for of in (weight, weight * f.col("seconds"), timed))
-    totals = recent.agg(micros / _DAY, *sums).first()
-    assert totals is not None  # an aggregate has one row
-    days, queries, seconds, timed_queries = (total or 0.0 for total in totals)
-    if half_life is not None:
-        days = counted_days(days, half_life)
-    return Span(max(1.0, days), queries, seconds / timed_queries if seconds else None)
+    age = f.greatest(f.lit(0), f.lit(log.last()) - f.unix_micros("at")) / (half_life * _DAY)
+    weight, is_timed = f.pow(f.lit(0.5), age), f.col("seconds").isNotNull()
+    is_late = f.lit(False) if since is None else f.col("at") >= f.lit(since).cast("timestamp")
 
+    def total(of: Column, where: Column) -> Column:
+        return f.coalesce(f.sum(f.when(where, of)), f.lit(0.0))
 
-def recent_workload(log: QueryLog, name: str, half_life: float) -> tuple[Workload, float | None]:
-    """Return the workload in a log, and the weighted mean of its queries' seconds; None if these are not known.
-
-    After `half_life` days, counted back from the last query, a query counts half. Queries of a shape that was not asked
-    lately count less too, and the others more."""
-    from pyspark.sql import functions as f
-
-    def figures(entries: DataFrame) -> Sequence[Column]:
-        weight = _weight(entries, half_life)
-        return (
-            f.sum(weight).alias("weight"),
-            f.sum((weight > 0.5 ** (1 / _DAYS)).cast("int")).alias("on_last_day"),
-            f.collect_set(f.floor(f.unix_micros("at") / (half_life / _DAYS * _DAY))).alias("days"),
-        )
-
-    queries, skipped = logged_queries(log, name, figures=figures)
-    weights = _recent_weights(queries, half_life)
-    timed = [(w, q.row.seconds) for w, q in zip(weights, queries, strict=True) if q.row.seconds is not None]
-    total = sum(weight for weight, _ in timed)
-    mean = sum(weight * seconds for weight, seconds in timed) / total if total else None
-    return as_workload(queries, weights, skipped), mean
-
-
-def _recent_weights(queries: Sequence[LoggedQuery], half_life: float) -> list[float]:
-    days: dict[str, set[int]] = {}
-    for query in queries:
-        days.setdefault(query.shape, set()).update(query.row.days)
-    factors = recency_factors(days)
-    weights = [factors[query.shape] * query.row.weight for query in queries]
-    span = (max(query.row.last for query in queries) - min(query.row.first for query in queries)) / _DAY
-    all_days = counted_days(span, half_life) / (half_life / _DAYS)
-    at_last_rate = all_days * sum(query.row.on_last_day for query in queries)
-    factor = replacement_factor(sum(query.row.weight for query in queries), sum(weights), at_last_rate)
-    return [factor * weight for weight in weights]
-
-
-def _weight(entries: DataFrame, half_life: float) -> Column:
-    """Return the weight of each entry of a log: it halves every `half_life` days before the last entry."""
-    from pyspark.sql import functions as f
-
-    now = f.unix_micros(f.current_timestamp())  # a clock that goes wrong may have logged a time to come
-    last = (entries.agg(f.least(f.max(f.unix_micros("at")), now)).first() or [None])[0]
-    return f.pow(f.lit(0.5), f.greatest(f.lit(0), f.lit(last) - f.unix_micros("at")) / (half_life * _DAY))
+    return [
+        total(weight, f.lit(True)).alias("weight"),
+        total(weight * f.col("seconds"), is_timed).alias("weighted_seconds"),
+        total(weight, is_timed).alias("timed_weight"),
+        total(f.lit(1.0), is_late).alias("late"),
+        total(weight, is_late).alias("late_weight"),
+        total(f.col("seconds"), is_late & is_timed).alias("late_seconds"),
+        total(f.lit(1.0), is_late & is_timed).alias("late_timed"),
+        f.sum((weight > 0.5 ** (1 / _DAYS)).cast("int")).alias("on_last_day"),
+        f.collect_set(f.floor(f.unix_micros("at") / (half_life / _DAYS * _DAY))).alias("days"),
+    ]

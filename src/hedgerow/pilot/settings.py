@@ -27,9 +27,10 @@ class AutopilotSettings:
     most_bytes: float = float("inf")  # One run rewrites at most this many bytes.
 
     # Thresholds.
-    search_interval: float = 10.0  # Search again once queries ran this many times as long as the last search.
-    longest_backoff: float = 10.0  # Searches that found nothing lengthen the interval at most by this factor.
-    early_search: float = 3.0  # Search earlier once queries exceed their estimate by this many times the last search.
+    search_interval: float = 10.0  # Search again if queries take at least this many times as long as the last search.
+    without_news: float = 10.0  # Without news, search again once they ran this many intervals.
+    longest_backoff: float = 10.0  # Searches that found nothing lengthen both at most by this factor.
+    early_search: float = 3.0  # Search earlier once unexpected queries took this many times as long as the last search.
     least_gain: float = 0.05  # A gain below this share of the time counts as none: estimates have errors.
     nearly_all: float = 0.8  # If files with this share of the bytes pay for a rewrite, rewrite all.
     far_fewer: float = 0.5  # Learn again if the files that pay hold less than this share of those learned for.

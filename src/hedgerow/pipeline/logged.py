@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.core.errors import HedgerowError, WorkloadError
 from hedgerow.core.predicates.sql_text import in_backticks, quote_name
-from hedgerow.core.workload.queries import Query, shape
+from hedgerow.core.workload.queries import Query
 from hedgerow.spark.start.session import first_line, in_own_session, spark_errors
 from hedgerow.spark.storage.source import open_source
 from hedgerow.sql.workload import Workload
 from hedgerow.tables.query_log import QueryLog
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, SparkSession
 
 _NAMES = re.compile(r"'(?:[^'\\]|\\.)*'|`(?:[^`]|``)*`|\w+(?![\w(])")  # texts, quoted names, and words, no functions
+_LITERALS = re.compile(r"'(?:[^'\\]|\\.)*'|(?<![\w`])-?\d[\w.]*")
+_LISTS = re.compile(r"\(\?(?:, \?)+\)")
 _MAX_REPEATS = 3  # of a query in a workload: enough to learn from two and to hold out one
 
 
@@ -33,73 +35,89 @@ def logged(spark: SparkSession, table: str, name: str | None = None, since: str 
 
 def workload_of(log: QueryLog, name: str, since: str | None = None) -> Workload:
     """Return the workload in a log, in the order in which its queries came; the weight says how often a query came."""
-    queries, skipped = logged_queries(log, name, since)
-    return as_workload(queries, [float(query.row.times) for query in queries], skipped)
+    queries = different_queries(log, since)
+    return read_workload(log, name, queries, occurrences(queries, [float(query.times) for query in queries]))
 
 
-@dataclass(frozen=True)
-class LoggedQuery:
-    """The entries of a log with equal conditions and columns; `scans`: their reads of the table."""
+def different_queries(log: QueryLog, since: str | None = None, figures: Sequence[Column] = ()) -> list[Any]:
+    """Return the different queries in a log, the last ones last; entries with equal conditions and columns are one.
 
-    row: Any  # of the log: `times`, mean `seconds`, `first` and `last` in microseconds, and the caller's figures
-    scans: tuple[Query, ...]
-    shape: str
-
-
-def logged_queries(
-    log: QueryLog,
-    name: str,
-    since: str | None = None,
-    figures: Callable[[DataFrame], Sequence[Column]] = lambda entries: (),
-) -> tuple[list[LoggedQuery], list[str]]:
-    """Return the queries in a log, the last ones last, and a sentence for each that nothing can be learned from.
+    Each has `conditions`, `columns`, `times`, mean `seconds`, `first` and `last` in microseconds, and `redacted`.
 
     `figures`: further aggregates of the entries of a query."""
     from pyspark.sql import functions as f
 
-    recent = log.frame(since)
     try:
-        grouped = recent.groupBy("conditions", "columns").agg(
-            f.avg("seconds").alias("seconds"),
-            f.count("*").alias("times"),
-            *(of(f.unix_micros("at")).alias(name) for of, name in ((f.min, "first"), (f.max, "last"))),
-            f.max("redacted").alias("redacted"),
-            *figures(recent),
+        grouped = (
+            log.frame(since)
+            .groupBy("conditions", "columns")
+            .agg(
+                f.avg("seconds").alias("seconds"),
+                f.count("*").alias("times"),
+                *(of(f.unix_micros("at")).alias(name) for of, name in ((f.min, "first"), (f.max, "last"))),
+                f.max("redacted").alias("redacted"),
+                *figures,
+            )
         )
-        rows = grouped.orderBy("last", "conditions", "columns").collect()
+        queries = sorted(grouped.collect(), key=lambda query: (query.last, query.conditions, query.columns))
     except spark_errors() as error:
         raise HedgerowError(f"the log {log.folder} cannot be read: {first_line(error)}") from error
-    queries: list[LoggedQuery] = []
+    if not queries:
+        raise WorkloadError(f"the log {log.folder} has no queries" + (f" since {since}" if since else ""))
+    return queries
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """One of the times when a query came; `query`: its place among the different ones."""
+
+    at: float
+    weight: float
+    query: int
+
+
+def occurrences(queries: Sequence[Any], weights: Sequence[float]) -> list[Occurrence]:
+    """Return the queries in the order of time. One that came often is there a few times, so that it is seen to recur.
+
+    Together these have the query's weight."""
+    found = []
+    for place, (query, weight) in enumerate(zip(queries, weights, strict=True)):
+        repeats = min(query.times, _MAX_REPEATS)
+        for i in range(repeats):
+            at = query.last - (query.last - query.first) * i / max(1, repeats - 1)
+            found.append(Occurrence(at, weight / repeats, place))
+    return sorted(found, key=lambda occurrence: occurrence.at)
+
+
+def read_workload(log: QueryLog, name: str, queries: Sequence[Any], came: Sequence[Occurrence]) -> Workload:
+    """Return the queries that came as a workload; nothing is learned from the others, so they are not read."""
+    scans: dict[int, Sequence[Query]] = {}
     skipped: list[str] = []
-    for number, row in enumerate(rows, 1):
-        if row.redacted:
+    for place in sorted({occurrence.query for occurrence in came}):
+        query, number = queries[place], place + 1
+        if query.redacted:
             skipped.append(f"logged query {number} is left out: its literals were redacted")
             continue
         try:
-            scans = read_conditions(name, row.columns, row.conditions)
+            read = read_conditions(name, query.columns, query.conditions)
         except WorkloadError as error:
             skipped.append(f"logged query {number} is left out: {error}")
             continue
-        text = " ".join(shape(query.predicate(name)) for query in scans.queries)
-        queries.append(LoggedQuery(row, tuple(scans.queries), text))
-        skipped += scans.skipped
-    if not rows:
-        raise WorkloadError(f"the log {log.folder} has no queries" + (f" since {since}" if since else ""))
-    if not any(query.scans for query in queries):
+        scans[place] = read.queries
+        skipped += read.skipped
+    all_scans = [replace(scan, weight=o.weight) for o in came for scan in scans.get(o.query, ())]
+    if not all_scans:
         raise WorkloadError(f"no query of the log {log.folder} can be learned from: {skipped[0]}")
-    return queries, skipped
+    return Workload(tuple(replace(scan, id=f"q{n}") for n, scan in enumerate(all_scans, 1)), tuple(skipped))
 
 
-def as_workload(logged: Sequence[LoggedQuery], weights: Sequence[float], skipped: Sequence[str]) -> Workload:
-    """Return the queries as a workload. One that came often is in it a few times, so that learners see it recur."""
-    queries: list[tuple[float, Query]] = []
-    for entry, weight in zip(logged, weights, strict=True):
-        row, repeats = entry.row, min(entry.row.times, _MAX_REPEATS)
-        for i in range(repeats):
-            at = row.last - (row.last - row.first) * i / max(1, repeats - 1)
-            queries += [(at, replace(query, weight=weight / repeats)) for query in entry.scans]
-    queries.sort(key=lambda query: query[0])
-    return Workload(tuple(replace(query, id=f"q{n}") for n, (_, query) in enumerate(queries, 1)), tuple(skipped))
+def text_shape(conditions: Sequence[str]) -> str:
+    """Return the conditions without their literals: queries of one shape differ in literals only.
+
+    >>> text_shape(["c1 IN ('a', 'it\\\\'s') AND x >= -5.0D", "x < 7"])
+    'c1 IN (?) AND x >= ?; x < ?'
+    """
+    return _LISTS.sub("(?)", _LITERALS.sub("?", "; ".join(conditions)))
 
 
 def read_conditions(table: str, columns: Sequence[str], conditions: Sequence[str]) -> Workload:

@@ -115,19 +115,31 @@ class QueryLog:
         """Return the entries since a time, each once; a repeated append may have written some twice."""
         from pyspark.sql import functions as f
 
+        frame = self._entries()
+        recent = frame if since is None else frame.where(f.col("at") >= f.lit(since).cast("timestamp"))
+        return recent.dropDuplicates(["query"])
+
+    def last(self) -> int | None:
+        """Return the time of the last entry in microseconds, at most the present time; None without an entry.
+
+        A clock that goes wrong may have logged a time to come."""
+        from pyspark.sql import functions as f
+
+        now = f.unix_micros(f.current_timestamp())
+        row = self._entries().agg(f.least(f.max(f.unix_micros("at")), now)).first()
+        return None if row is None or row[0] is None else int(row[0])
+
+    def _entries(self) -> DataFrame:
         if not self.exists():
             raise HedgerowError(
                 f"no queries of {self.root} were logged: start with hedgerow.log, or name a file of queries"
             )
         try:
             if self.is_delta:
-                frame = self.spark.read.format("delta").load(self.folder)
-            else:
-                names = ", ".join(f"`{f.name}` {_spark_type(f.type)}" for f in SCHEMA)
-                reader = self.spark.read.schema(names).option("pathGlobFilter", "*.parquet")
-                frame = reader.option("ignoreCorruptFiles", True).parquet(escape_glob(self.folder))
-            recent = frame if since is None else frame.where(f.col("at") >= f.lit(since).cast("timestamp"))
-            return recent.dropDuplicates(["query"])
+                return self.spark.read.format("delta").load(self.folder)
+            names = ", ".join(f"`{f.name}` {_spark_type(f.type)}" for f in SCHEMA)
+            reader = self.spark.read.schema(names).option("pathGlobFilter", "*.parquet")
+            return reader.option("ignoreCorruptFiles", True).parquet(escape_glob(self.folder))
         except spark_errors() as error:
             raise HedgerowError(f"the log {self.folder} cannot be read: {first_line(error)}") from error
 

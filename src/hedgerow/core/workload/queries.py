@@ -7,11 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_left
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,6 +20,7 @@ from hedgerow.core.predicates.predicate_json import decode, encode
 from hedgerow.core.predicates.schema import Schema, Session, as_schema
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.text_file import write_text
+from hedgerow.core.workload.drawn import drawn_by_weight
 from hedgerow.core.workload.wanted_rows import Aggregates, AnyRows, Top, WantedRows, bind_wanted
 
 _STRING = re.compile(r"'(?:[^'\\]|\\.)*'")
@@ -218,28 +216,11 @@ class Workload:
         return replace(self, queries=tuple(bound), skipped=tuple(skipped))
 
     def sampled(self: W, limit: int) -> W:
-        """Return at most `limit` queries, in their order; each kind keeps about its share of the weight.
-
-        The heaviest queries stay unchanged. Others are drawn at even steps of their total weight, kind after kind; each
-        gets the weight of the steps that it was drawn for.
-        """
+        """Return at most `limit` queries, in their order; each kind keeps about its share of the weight."""
         if len(self) <= limit:
             return self
-        weights = [q.weight for q in self]
-        by_weight = sorted(range(len(weights)), key=lambda i: -weights[i])
-        heavy, light_weight = 0, sum(weights)
-        while heavy < limit and weights[by_weight[heavy]] * (limit - heavy) >= light_weight:
-            light_weight -= weights[by_weight[heavy]]
-            heavy += 1
-        drawn = {i: weights[i] for i in by_weight[:heavy]}
-        if heavy < limit:
-            # In the order of the log, even steps could miss a kind: dashboards ask the same questions in turn.
-            light = sorted(by_weight[heavy:], key=lambda i: (_kind(self.queries[i]), i))
-            up_to = list(accumulate(weights[i] for i in light))
-            step = up_to[-1] / (limit - heavy)
-            times = Counter(bisect_left(up_to, (i + 0.5) * step) for i in range(limit - heavy))
-            drawn |= {light[i]: n * step for i, n in times.items()}
-        return replace(self, queries=tuple(replace(self.queries[i], weight=drawn[i]) for i in sorted(drawn)))
+        drawn = drawn_by_weight([q.weight for q in self], lambda i: _kind(self.queries[i]), limit)
+        return replace(self, queries=tuple(replace(self.queries[i], weight=weight) for i, weight in drawn.items()))
 
     def to_jsonl(self) -> str:
         return "".join(json.dumps(encode(q)) + "\n" for q in self)
