@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
+import signal
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -22,18 +22,16 @@ from hedgerow.pilot.decision_notes import note
 from hedgerow.pilot.history import History
 from hedgerow.pilot.lock import table_lock
 from hedgerow.pilot.settings import AutopilotSettings
-from hedgerow.pipeline import outlook
 from hedgerow.pipeline.calibrated_cost import calibrated_cost
 from hedgerow.pipeline.learn_options import QUICK
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.query_log import QueryLog
+from tests.pilot.conftest import SPEED
 from tests.support.delta_tables import data_files
-from tests.support.events_table import write_events
 from tests.support.past_queries import past_query
 
 ANY_SIZE = AutopilotSettings(least_bytes=0, least_new=0)
 ALWAYS_SEARCH = replace(ANY_SIZE, search_interval=0)
-SPEED = Speed(0.01, 0.01, 1e-6)
 YEAR = replace(ANY_SIZE, horizon=365)
 LARGE_BLOCKS = replace(QUICK, block_rows=2000)
 HOW: dict[str, Any] = {"options": LARGE_BLOCKS, "settings": ANY_SIZE}
@@ -42,40 +40,6 @@ HOW: dict[str, Any] = {"options": LARGE_BLOCKS, "settings": ANY_SIZE}
 def fill_log(spark: SparkSession, table: str, times: int = 40, days: float = 2.0) -> None:
     asked = [past_query(f"number < {i % 20 * 10}", days * i / times, i) for i in range(times)]
     QueryLog.of(spark, table).append(asked)
-
-
-@pytest.fixture
-def seconds_follow_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine on which bytes take long; with the table of this test a real one spends its time otherwise."""
-    for module in (look, outlook):
-        monkeypatch.setattr(module, "usual_speed", lambda source: SPEED)
-    monkeypatch.setattr(look, "assumed_cost", lambda byte: RewriteCost(0.0, 1e-8))
-    monkeypatch.setattr("hedgerow.pipeline.estimate_seconds.SMALL_TABLE_BYTES", 0)
-
-
-@pytest.fixture(scope="module")
-def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
-    return write_events(spark, str(tmp_path_factory.mktemp("once") / "events"), 8000)
-
-
-@pytest.fixture(scope="module")
-def delta_events(delta: SparkSession, events: str) -> str:
-    place = str(Path(events).with_name("delta"))
-    columns = delta.read.parquet(events).select("id", "number", "price", "day")
-    columns.repartition(2).write.format("delta").save(place)
-    return place
-
-
-@pytest.fixture
-def parquet(events: str, tmp_path: Path) -> str:
-    """A copy that a test may change."""
-    return str(shutil.copytree(events, tmp_path / "events"))
-
-
-@pytest.fixture
-def delta_table(delta_events: str, tmp_path: Path) -> str:
-    """A copy that a test may change."""
-    return str(shutil.copytree(delta_events, tmp_path / "delta"))
 
 
 def rows(spark: SparkSession, place: str, kind: str = "delta") -> Any:
@@ -349,6 +313,31 @@ def test_the_lock_lets_one_work_at_a_time(spark: SparkSession, delta_table: str)
         with table_lock(folder) as other:
             assert other is None and not (lock.parent / "calibrate-0a1b2c3d").exists()
         assert not lock.exists()
+
+
+def test_it_follows_a_table_until_it_is_told_to_end(
+    spark: SparkSession, delta_table: str, parquet: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It looks at once, and again at each version: its own rewrite needs nothing more, nor do other rows."""
+    monkeypatch.setattr(History, "rewrites", [])  # how long the rewrite took is the machine's affair
+    fill_log(spark, delta_table)
+    table_rows, told = rows(spark, delta_table)[0], list[Decision]()
+
+    def tell(decision: Decision) -> None:
+        told.append(decision)
+        if len(told) == 2:
+            add_rows(spark, delta_table)
+        if len(told) == 3:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    how = {**HOW, "settings": replace(YEAR, pause=0.1, seconds_per_hour=3600.0, least_new=1e9)}
+    last = hr.autopilot(spark, delta_table, follow=True, tell=tell, **how)
+    assert [decision.action for decision in told] == ["whole table", "nothing", "nothing"], told
+    assert last == told[-1] and told[0].done and rows(spark, delta_table)[0] == 1.5 * table_rows
+    assert [d.action for d in hr.decisions(spark, delta_table)] == ["nothing", "whole table"]  # of a wait the last only
+    assert not (Path(delta_table) / "_hedgerow" / "auto.lock").exists()
+    with pytest.raises(hr.HedgerowError, match="follow= is for Delta tables"):
+        hr.autopilot(spark, parquet, follow=True)
 
 
 @pytest.mark.long

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
+import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +37,12 @@ spark.read.format("delta").load(path).selectExpr("sum(id)", "max(text)").collect
 java = spark._jvm.java.lang.ProcessHandle.current().pid()
 resource.prlimit(java, resource.RLIMIT_FSIZE, (int(limit), int(limit)))
 print("begins", flush=True)
-while not Path(signal).exists():
+while not Path(signal).exists() and signal != "follow":
     time.sleep(0.01)
 try:
     settings = hr.AutopilotSettings(horizon=3650, least_bytes=0, least_new=0, cooldown=0, search_interval=0)
     options = hr.LearnOptions(exact=False, effort="quick", block_rows=2000)
-    found = hr.autopilot(spark, path, settings=settings, options=options)
+    found = hr.autopilot(spark, path, settings=settings, options=options, follow=signal == "follow")
     print(json.dumps([found.action, found.done, list(found.reasons)]))
 except hr.HedgerowError as error:
     print(json.dumps(str(error)))
@@ -83,6 +86,20 @@ def test_kills(delta: SparkSession, table: str) -> None:
         ended += "[" in killed_after(r.random() * LAST, AUTOPILOT, table, NO_LIMIT, AT_ONCE)
         assert rows_of(delta, table) == before
     assert ended < KILLS
+    check(delta, table, before)
+
+
+@pytest.mark.long
+def test_signals_to_end(delta: SparkSession, table: str) -> None:
+    """Whatever it does then, it ends by itself, soon, and leaves neither a lock nor half a rewrite."""
+    before, r = rows_of(delta, table), random.Random(6)
+    for number in (signal.SIGTERM, signal.SIGINT) * 3:
+        process = begun(AUTOPILOT, table, NO_LIMIT, "follow")
+        time.sleep(r.random() * LAST)
+        process.send_signal(number)
+        told, _ = process.communicate(timeout=120)
+        assert process.returncode == 0 and json.loads(told.splitlines()[-1])[0] in ("whole table", "nothing")
+        assert rows_of(delta, table) == before and "auto.lock" not in side_files(table)
     check(delta, table, before)
 
 

@@ -7,11 +7,12 @@ command runs, so that asking for help is quick.
 from __future__ import annotations
 
 from hedgerow.cli.app import app
+from hedgerow.cli.auto_command import auto
 from hedgerow.cli.demo_command import demo
 from hedgerow.cli.flags import with_flags
 from hedgerow.cli.jar_command import jar
 from hedgerow.cli.layout_commands import advise, apply, learn, score
-from hedgerow.cli.log_commands import auto, calibrate, import_log, log
+from hedgerow.cli.log_commands import calibrate, import_log, log
 from hedgerow.cli.query_command import query
 from hedgerow.cli.table_commands import (
     describe,

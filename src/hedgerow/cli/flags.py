@@ -203,6 +203,10 @@ class AutoFlags:
         float | None, typer.Option(help="Days that the workload will last; else about as long as until now.")
     ] = None
     price: Annotated[float | None, typer.Option(help="What an hour of the cluster costs.")] = None
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Look at each new version of a Delta table, until Ctrl-C or SIGTERM.")
+    ] = False
+    seconds_per_hour: Annotated[float, typer.Option(min=1, help="With --follow: work so long in an hour.")] = 600.0
 
 
 def learner_params(learner: str, texts: Sequence[str]) -> dict[str, Any]:

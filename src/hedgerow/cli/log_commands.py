@@ -1,22 +1,20 @@
-"""The sub-commands about the log of a table's queries, and the autopilot's."""
+"""The sub-commands about the log of a table's queries, and `calibrate`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import hedgerow
-from hedgerow.cli.app import JsonOption, SourceArgument, is_log, spark_of, with_flags
-from hedgerow.cli.flags import AutoFlags
+from hedgerow.cli.app import JsonOption, SourceArgument, is_log, spark_of
 from hedgerow.cli.output import Output, share
 from hedgerow.core.errors import first_few
 
 if TYPE_CHECKING:
-    from hedgerow.pilot.autopilot import Mode
     from hedgerow.pipeline.log import LogReport
 
 
@@ -55,40 +53,6 @@ def import_log(
         output.line("note", remark)
     output.answer(
         {"imported": imported.entries, "skipped": list(imported.skipped)}, {"imported": f"{imported.entries:,} queries"}
-    )
-
-
-def auto(
-    ctx: typer.Context,
-    source: SourceArgument,
-    flags: AutoFlags,
-    to: Annotated[str | None, typer.Option(help="Where a Parquet table's new generation goes.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Decide, and write nothing at all.")] = False,
-    shadow: Annotated[bool, typer.Option("--shadow", help="Decide and note it, but rewrite nothing.")] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Rewrite SOURCE if its logged queries say that this saves more than it costs.
-
-    Made to be run by cron, as often as you like: most runs decide to do nothing.
-    """
-    from hedgerow.pipeline.learn_options import QUICK
-
-    settings = hedgerow.AutopilotSettings(horizon=flags.horizon, price=flags.price)
-    options = replace(QUICK, block_bytes=flags.block_bytes, storage=flags.storage)
-    mode: Mode = "dry_run" if dry_run else "shadow" if shadow else "run"
-    with spark_of(ctx) as spark:
-        decision = hedgerow.autopilot(
-            spark, source, to=to, mode=mode, settings=settings, learner=flags.learner, options=options
-        )
-    outcome = decision.outcome
-    Output(as_json).answer(
-        {**asdict(decision), "done": decision.done},
-        {
-            "decision": decision.action + ("" if decision.done or decision.action == "nothing" else ", not done"),
-            "because": "\n".join(with_flags(ctx.command, reason) for reason in decision.reasons),
-            "took": None if outcome is None else f"{outcome.seconds:,.1f} s, estimated {decision.cost:,.1f} s",
-            "written": None if outcome is None else outcome.path,
-        },
     )
 
 

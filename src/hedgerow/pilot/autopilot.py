@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -13,6 +15,7 @@ from hedgerow.core.predicates.nodes import columns_in
 from hedgerow.pilot.clock import days_since
 from hedgerow.pilot.decision import Decision, Outcome
 from hedgerow.pilot.decision_notes import decisions, note
+from hedgerow.pilot.follow import ended_by_signals, follow_changes
 from hedgerow.pilot.history import History
 from hedgerow.pilot.lock import table_lock
 from hedgerow.pilot.look import Look, Request, look_at
@@ -24,6 +27,7 @@ from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.learner_names import DEFAULT, NamedLearner
 from hedgerow.pipeline.open import open_table
 from hedgerow.spark.start.session import in_own_session
+from hedgerow.spark.storage.delta_log import delta_log
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.managed import ManagedTable
 from hedgerow.tables.query_log import QueryLog
@@ -44,6 +48,8 @@ def autopilot(
     settings: AutopilotSettings = AutopilotSettings(),
     learner: str = DEFAULT,
     options: LearnOptions = QUICK,
+    follow: bool = False,
+    tell: Callable[[Decision], object] | None = None,
     **params: Any,
 ) -> Decision:
     """Look at the table's log of queries, and rewrite the table if that saves more than it costs.
@@ -55,10 +61,21 @@ def autopilot(
         settings: see `AutopilotSettings`.
         learner, options, params: for `learn`. By default the options are `exact=False, effort="quick"`, for longer
             learning leaves no less to read.
+        follow: look again whenever a Delta table or its log has a new version, until Ctrl-C or SIGTERM; then return the
+            last decision. The settings `seconds_per_hour` and `pause` limit this.
+        tell: called with each decision of a table that is followed.
     """
     if mode not in get_args(Mode):
         raise HedgerowError(f"mode has to be {', '.join(get_args(Mode))}, not {mode!r}")
     log = QueryLog.of(spark, table)
+    if follow:
+        if not log.is_delta:
+            raise HedgerowError("follow= is for Delta tables, because a Parquet table is not rewritten in place")
+        log.last()  # a table without a log is refused at once
+        look = partial(
+            autopilot, spark, table, mode=mode, settings=settings, learner=learner, options=options, **params
+        )
+        return _follow(look, partial(_versions, spark, table, log), settings, tell)
     folder = Folder(spark, log.root)
     request = Request(NamedLearner(learner, params), options, settings)
     with nullcontext() if mode == "dry_run" else table_lock(folder) as holder:
@@ -75,6 +92,27 @@ def autopilot(
         if mode != "dry_run":
             note(folder, decision)
         return decision
+
+
+def _follow(
+    look: Callable[[], Decision],
+    mark: Callable[[], Any],
+    settings: AutopilotSettings,
+    tell: Callable[[Decision], object] | None,
+) -> Decision:
+    """Look at each change until a signal to stop; return the last decision."""
+    decision = Decision("nothing", ("it was stopped before the first look ended",))
+    with ended_by_signals():
+        for decision in follow_changes(look, mark, settings.seconds_per_hour, settings.pause):
+            if tell is not None:
+                tell(decision)
+    return decision
+
+
+def _versions(spark: SparkSession, table: str, log: QueryLog) -> tuple[str, str | None]:
+    """Return marks of the newest versions of a Delta table and of its log, None without a log."""
+    logged = delta_log(spark, log.folder).snapshot().mark if log.exists() else None
+    return delta_log(spark, table).snapshot().mark, logged
 
 
 def _decide(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -16,10 +17,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+_WAITING = "waiting.json"
+
+
 def note(folder: Folder, decision: Decision) -> None:
-    """Write a decision into the table's folder."""
-    name = f"{DECISIONS}/{decision.at.replace(':', '')}-{uuid4().hex[:8]}.json"
-    folder.write(name, json.dumps(asdict(decision)).encode())
+    """Write a decision into the table's folder.
+
+    Only the last one that has neither figures nor a search is kept, because a table that is followed gets many."""
+    is_waiting = decision.figures is None and not decision.search_seconds
+    name = _WAITING if is_waiting else f"{decision.at.replace(':', '')}-{uuid4().hex[:8]}.json"
+    folder.write(f"{DECISIONS}/{name}", json.dumps(asdict(decision)).encode())
 
 
 def decisions(spark: SparkSession, table: str) -> list[Decision]:
@@ -28,9 +35,9 @@ def decisions(spark: SparkSession, table: str) -> list[Decision]:
     if not folder.exists(DECISIONS):
         return []
     read = []
-    for name in sorted(folder.sizes(DECISIONS), reverse=True):
+    for name in folder.sizes(DECISIONS):
         try:
             read.append(decision_from_json(folder.read_json(f"{DECISIONS}/{name}")))
         except (ValueError, KeyError, TypeError, OverflowError):
             continue
-    return read
+    return sorted(read, key=lambda decision: datetime.fromisoformat(decision.at), reverse=True)
