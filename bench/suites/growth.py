@@ -13,10 +13,7 @@ Each verb runs in a session of its own, and all its processes are watched: `peak
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,13 +23,13 @@ from bench.data.cache import cache_folder
 from bench.options import Options
 from bench.record import line, progress
 from bench.suites import tpch
+from bench.watched import watched
 
 SCALES = {"quick": (0.1,), "full": (1.0, 3.0, 10.0)}
 VERBS = ("learn", "apply", "append", "verify")
 QUERIES, FILE_BYTES = 120, "16MB"
 COLUMN, CORES, MEMORY = "l_shipdate", 2, "4g"
 APPENDED_SHARE = 0.01
-SECONDS_BETWEEN_LOOKS = 0.1
 
 
 def run(options: Options) -> Iterator[dict[str, Any]]:
@@ -41,7 +38,10 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
         source = tpch.lineitem(cache_folder() / "growth", scale, parts=16)
         for verb in VERBS:
             progress(f"growth: {verb}, scale factor {scale:g}")
-            plain, ours = (_watched(verb, way, source, scale, options.seed, master) for way in ("plain", "ours"))
+            plain, ours = (
+                watched("bench.suites.growth", verb, way, source, f"{scale:g}", str(options.seed), master)
+                for way in ("plain", "ours")
+            )
             yield line(
                 suite="growth",
                 params={"form": options.form, "verb": verb, **(options.params or {"cores": CORES}), "memory": MEMORY},
@@ -61,51 +61,6 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
                 },
                 seed=options.seed,
             )
-
-
-def _watched(verb: str, way: str, source: str, scale: float, seed: int, master: str) -> dict[str, Any]:
-    """Run a step in a process of its own; return its figures, with the peak memory of its processes."""
-    command = [sys.executable, "-m", "bench.suites.growth", verb, way, source, f"{scale:g}", str(seed), master]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    peaks = {"python_mb": 0, "jvm_mb": 0, "worker_mb": 0}
-    ended = threading.Event()
-
-    def look() -> None:
-        while not ended.wait(SECONDS_BETWEEN_LOOKS):
-            for kind, megabytes in _memory(process.pid):
-                peaks[kind] = max(peaks[kind], megabytes)
-
-    watcher = threading.Thread(target=look)
-    watcher.start()
-    out, _ = process.communicate()
-    ended.set()
-    watcher.join()
-    if process.returncode:
-        raise SystemExit(f"growth: {verb}, {way} ended with {process.returncode}")
-    return {**json.loads(out.splitlines()[-1]), **peaks}
-
-
-def _memory(root: int) -> Iterator[tuple[str, int]]:
-    """Yield the kind and the resident megabytes of this process and of all its descendants."""
-    children: dict[int, list[int]] = {}
-    facts: dict[int, tuple[str, int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                rest = (entry / "stat").read_text().rsplit(")", 1)[1]
-                program = os.readlink(entry / "exe").rsplit("/", 1)[-1]
-                pages = int((entry / "statm").read_text().split()[1])
-            except (OSError, IndexError):
-                continue
-            children.setdefault(int(rest.split()[1]), []).append(int(entry.name))
-            facts[int(entry.name)] = program, pages * os.sysconf("SC_PAGE_SIZE") >> 20
-    below = [root]
-    while below:
-        pid = below.pop()
-        below += children.get(pid, ())
-        if pid in facts:
-            program, megabytes = facts[pid]
-            yield "python_mb" if pid == root else "jvm_mb" if program == "java" else "worker_mb", megabytes
 
 
 # --- one step, in a process of its own ------------------------------------------------------------
