@@ -163,12 +163,12 @@ def _unknown_nulls(stack: ExitStack) -> None:
 
 
 def _by_prefix(old: Any) -> Any:
-    def narrow(p: Any, found: Any, known: Any) -> None:
-        old(p, found, known)
+    def narrow(p: Any, found: Any, known: Any, wanted: Any, part: Any) -> None:
+        old(p, found, known, wanted, part)
         name = features.predicate_text(p)[:9]
         for feature_name, feature in known.conditions.items():
             if feature_name[:9] == name:
-                found &= feature.bits
+                found &= feature.bits[part.at]
                 return
 
     return narrow
@@ -216,7 +216,7 @@ CONDITIONS = (
     Mutant("NaN is forgotten", term_with(lambda t: {"nan": np.zeros(len(t.nan), bool)})),
     Mutant("NaN is below every value", on_class(steps.Steps, "at", lambda old: lambda self, value: self.outcomes[0])),
     Mutant("AND and OR change places", _swapped),
-    Mutant("OR looks at its first part only", instead(outcomes, "_combined", lambda old: lambda f, parts: old(f, parts if f is steps.and3 else parts[:1]))),
+    Mutant("OR looks at its first part only", instead(outcomes, "_combined", lambda old: lambda f, a, b: old(f, a, b if f is steps.and3 else a))),
     Mutant("an IN list has one value", _in(lambda some: some[:1])),
     Mutant("an IN list lacks its last value", _in(lambda some: some[:-1] if len(some) > 1 else some)),
     Mutant("a prefix ends at itself", instead(steps, "prefix_end", lambda old: lambda prefix: prefix + "\0")),
@@ -226,7 +226,7 @@ CONDITIONS = (
     Mutant("strings are cut to one character", term_with(lambda t: {"values": _cut((v, v[:1]) for v in t.values)}, ("string",))),
     Mutant("timestamps are cut to seconds", term_with(lambda t: {"values": _cut((v, v // 1_000_000 * 1_000_000) for v in t.values)}, ("timestamp", "timestamp_ntz"))),
     Mutant("decimals lose their scale", term_with(lambda t: {"values": _cut((v, v.to_integral_value()) for v in t.values)}, ("decimal",))),
-    Mutant("sets of values lack the largest", instead(outcomes, "_narrow_by_sets", lambda old: lambda bits, s, low, sets: old(bits, s, low, replace(sets, codes=np.minimum(sets.codes, np.max(sets.codes, initial=0) - 2))))),
+    Mutant("sets of values lack the largest", instead(outcomes, "_narrow_by_sets", lambda old: lambda bits, s, low, sets, of: old(bits, s, low, replace(sets, codes=np.minimum(sets.codes, np.max(sets.codes, initial=0) - 2)), of))),
     Mutant("a value between two known ones is the upper one", instead(ranks, "code_of", _last_code)),
     Mutant("a break at a value lies above it", instead(outcomes, "_steps_passed", lambda old: lambda breaks, codes: np.searchsorted(breaks, codes, side="left"))),
     Mutant("implication stops one step short", instead(steps, "true_within", lambda old: lambda a, b: any(o is True for o in a.outcomes) and any(o is True for o in b.outcomes[:-1]))),

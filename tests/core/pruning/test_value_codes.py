@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
-from hedgerow.core.pruning.value_codes import NAN_CODE, NULL_CODE, code_of, rank_rows, recode_tables, thresholds
+from hedgerow.core.pruning.value_codes import (
+    NAN_CODE,
+    NULL_CODE,
+    ArrowValues,
+    code_of,
+    merge_values,
+    rank_rows,
+    recode_tables,
+    thresholds,
+)
 
 LETTERS = ["b", "f", "k"]  # codes  0 b1 2 f3 4 k5 6
 
@@ -31,7 +44,9 @@ def test_a_break_at_a_known_value_is_exact() -> None:
 
 def test_a_gap_widens_when_new_values_fall_into_it() -> None:
     """Above b, below f (gap 2): with d known, too, a lower bound there may be c and an upper bound may be e."""
-    low, high = recode_tables(LETTERS, ["b", "d", "f", "k"])
+    merged, (places, _) = merge_values([LETTERS, ["d"]])
+    assert merged == ["b", "d", "f", "k"]
+    low, high = recode_tables(places, len(merged))
     assert (low[2], high[2]) == (2, 4)
     assert (low[3], high[3]) == (5, 5)  # f itself stays exact
     assert (low[0], high[6]) == (0, 8)
@@ -68,3 +83,29 @@ def test_a_dictionary_as_big_as_its_index_type() -> None:
 
 def test_no_rows() -> None:
     assert rank_rows(pa.chunked_array([], pa.int64())).places.tolist() == []
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        lambda n: n,
+        lambda n: n / 3,
+        lambda n: f"{n:06d}é",
+        lambda n: f"{n:06d}".encode(),
+        lambda n: Decimal(n).scaleb(-(n % 4)),
+        lambda n: 2**63 + n,
+    ],
+    ids=["int", "float", "string", "binary", "decimal", "beyond bigint"],
+)
+def test_many_values_are_merged_like_few(value: Callable[[int], Any]) -> None:
+    lists = [sorted({value(n) for n in range(start, 3000, step)}) for start, step in ((0, 2), (1, 3), (2999, 1))]
+    merged, places = merge_values([lists[0], *(_as_arrow(values) for values in lists[1:])])
+    assert list(merged) == sorted({v for values in lists for v in values})
+    assert all([merged[i] for i in at] == values for at, values in zip(places, lists, strict=True))
+
+
+def _as_arrow(values: list[Any]) -> Any:
+    try:
+        return ArrowValues(pa.array(values))
+    except OverflowError:
+        return values

@@ -70,8 +70,11 @@ class BlockIndex:
         """True if some block besides the opened ones would be opened without the filters of look-ups."""
         if self.blocks.filters.keys().isdisjoint(map(term_text, terms_of(p))):
             return False
-        plain = BlockIndex(replace(self.blocks, filters={}), self.cells)
-        return bool((plain.choose_files(p, copies=False).opened > opened).any())
+        return bool((self._without_filters.choose_files(p, copies=False).opened > opened).any())
+
+    @cached_property
+    def _without_filters(self) -> BlockIndex:
+        return BlockIndex(replace(self.blocks, filters={}), self.cells)
 
     def choose_files(self, p: Predicate, costs: Ints | None = None, copies: bool = True) -> FileChoice:
         """Return the blocks to open for `p`.

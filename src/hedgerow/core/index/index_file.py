@@ -7,21 +7,26 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hedgerow.core.errors import FormatError
 from hedgerow.core.index.block_index import BlockIndex, CellIndex
 from hedgerow.core.index.file_choice import CellParts
+from hedgerow.core.on_use import OnUse
+from hedgerow.core.predicates import types as kinds
 from hedgerow.core.predicates.predicate_json import decode_predicate, encode
 from hedgerow.core.predicates.types import Type
-from hedgerow.core.predicates.values import from_arrow, to_arrow
+from hedgerow.core.predicates.values import Value, from_arrow, to_arrow
 from hedgerow.core.pruning.block_stats import NotedCondition, Stats, TermStats
 from hedgerow.core.pruning.distinct_sets import DistinctSets
+from hedgerow.core.pruning.value_codes import MAX_LISTED, ArrowValues
 
 MAGIC = b"hedgerow-index"
 DIGEST = b"hedgerow-digest"
@@ -74,15 +79,22 @@ def index_of_bytes(data: bytes, where: str = "these bytes") -> BlockIndex:
             f"{where} was written by a newer Hedgerow (format {version.decode()}, this one reads {INDEX_FORMAT})"
         )
     try:
-        rows = table.to_pylist()
+        rows = _rows_of(table)
         if table.schema.metadata.get(DIGEST) != _digest(rows):
             raise FormatError(f"{where} is a damaged block index")
-        blocks, cells = (_View.of_rows([r for r in rows if r["view"] == view]) for view in ("blocks", "cells"))
+        blocks, cells = (_View.of_rows(where, [r for r in rows if r["view"] == view]) for view in ("blocks", "cells"))
         return BlockIndex(blocks.stats(), CellIndex(cells.stats(), cells.parts()) if cells.content else None)
     except FormatError:
         raise
     except (pa.ArrowException, KeyError, ValueError, TypeError, IndexError) as error:
         raise FormatError(f"{where} is a damaged block index") from error
+
+
+def _rows_of(table: pa.Table) -> list[dict[str, Any]]:
+    """Return the rows with their data as buffers, so that no byte is copied."""
+    columns = {name: table[name].to_pylist() for name in table.column_names if name != "data"}
+    columns["data"] = [value.as_buffer() for chunk in table["data"].chunks for value in chunk]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _digest(rows: list[dict[str, Any]]) -> bytes:
@@ -107,7 +119,7 @@ def _parts(view: str, stats: Stats) -> Iterator[_Part]:
 
 def _parts_of_term(view: str, name: str, t: TermStats, of: str = "") -> Iterator[_Part]:
     meta = {"type": str(t.type)}
-    yield _Part(view, of + "values", name, meta, {"values": to_arrow(t.type.kind, t.values)})
+    yield _Part(view, of + "values", name, meta, {"values": _stored_values(t)})
     entries = {"low": t.low, "high": t.high, "nulls": t.nulls, "nan": t.nan}
     if t.sets:
         entries["set_of"] = t.sets.set_of
@@ -116,57 +128,88 @@ def _parts_of_term(view: str, name: str, t: TermStats, of: str = "") -> Iterator
     yield _Part(view, of + "term", name, meta, {key: pa.array(a) for key, a in entries.items()})
 
 
+def _stored_values(t: TermStats) -> pa.Array:
+    if isinstance(t.values, ArrowValues) and t.type.kind != kinds.DECIMAL:
+        return t.values.array.cast(to_arrow(t.type.kind, []).type)
+    return to_arrow(t.type.kind, t.values)
+
+
+def _values(kind: str, stored: pa.Array) -> Sequence[Value]:
+    if len(stored) <= MAX_LISTED:
+        return from_arrow(kind, stored)
+    return ArrowValues(_as_decimals(stored) if kind == kinds.DECIMAL else stored)
+
+
+def _as_decimals(texts: pa.Array) -> pa.Array:
+    """Return the numbers that are stored as texts, because each has a scale of its own; here all have the largest."""
+    points, lengths = pc.find_substring(texts, "."), pc.utf8_length(texts)
+    scales = pc.if_else(pc.less(points, 0), 0, pc.subtract(pc.subtract(lengths, points), 1))
+    return texts.cast(pa.decimal256(76, pc.max(scales).as_py()))
+
+
 @dataclass(frozen=True)
 class _View:
-    """The metadata and arrays of one view of the file, by part and name."""
+    """The metadata and stored arrays of one view of the file, by part and name."""
 
-    content: dict[tuple[str, str], tuple[dict[str, Any], dict[str, pa.Array]]]
+    where: str
+    content: dict[tuple[str, str], tuple[dict[str, Any], pa.Buffer]]
 
     @staticmethod
-    def of_rows(rows: list[dict[str, Any]]) -> _View:
-        return _View({(r["part"], r["name"]): (json.loads(r["meta"]), _arrays(r["data"])) for r in rows})
+    def of_rows(where: str, rows: list[dict[str, Any]]) -> _View:
+        return _View(where, {(r["part"], r["name"]): (json.loads(r["meta"]), r["data"]) for r in rows})
 
     def stats(self) -> Stats:
-        terms = {name: self._term(name) for part, name in self.content if part == "term"}
+        """Return the statistics; those of a term are decoded when they are first used."""
+        rows = self._copy("rows", "", "rows")
+        terms = {name: partial(self._term, name, len(rows)) for part, name in self.content if part == "term"}
         conditions = {
             name: NotedCondition(decode_predicate(meta), self._copy(part, name, "bits"))
             for (part, name), (meta, _) in self.content.items()
             if part == "feature"
         }
-        stats = Stats(self._copy("rows", "", "rows"), terms, conditions)
-        _check_lengths(stats)
-        return stats
+        self._check_lengths(len(rows), *(condition.bits for condition in conditions.values()))
+        return Stats(rows, OnUse(terms), conditions)
 
     def parts(self) -> CellParts:
         return CellParts(*(self._copy("parts", "", key) for key in ("cell", "place", "file")))
 
     def _copy(self, part: str, name: str, key: str) -> Any:
-        return np.array(self.content[part, name][1][key].to_numpy(zero_copy_only=False))
+        return np.array(_arrays(self.content[part, name][1])[key].to_numpy(zero_copy_only=False))
 
-    def _term(self, name: str, of: str = "") -> TermStats:
-        part = of + "term"
-        meta, arrays = self.content[part, name]
-        type_ = Type.parse(meta["type"])
+    def _term(self, name: str, size: int) -> TermStats:
+        try:
+            return self._decoded(name, size)
+        except (pa.ArrowException, KeyError, ValueError, TypeError, IndexError) as error:
+            raise FormatError(f"{self.where} is a damaged block index") from error
+
+    def _decoded(self, name: str, size: int, of: str = "") -> TermStats:
+        meta, stored = self.content[of + "term", name]
+        type_, entries = Type.parse(meta["type"]), _arrays(stored)
+        low, high, nulls, nan = (_entries(entries[key]) for key in ("low", "high", "nulls", "nan"))
+        self._check_lengths(size, low, high, nulls, nan)
         sets = None
-        if "set_of" in arrays:
-            sets = DistinctSets(
-                self._copy(part, name, "set_of"),
+        if "set_of" in entries:
+            offsets, codes = (
                 self._copy(of + "set_offsets", name, "offsets"),
                 self._copy(of + "set_codes", name, "codes"),
             )
-        values = from_arrow(type_.kind, self.content[of + "values", name][1]["values"])
-        low, high, nulls, nan = (self._copy(part, name, key) for key in ("low", "high", "nulls", "nan"))
+            sets = DistinctSets(_entries(entries["set_of"]), offsets, codes)
+        values = _values(type_.kind, _arrays(self.content[of + "values", name][1])["values"])
         has_words = not of and (f"{_OF_WORDS}term", name) in self.content
-        words = self._term(name, _OF_WORDS) if has_words else None
+        words = self._decoded(name, size, _OF_WORDS) if has_words else None
         return TermStats(type_, values, low, high, nulls, nan, sets, words)
 
+    def _check_lengths(self, size: int, *arrays: Any) -> None:
+        if any(len(array) != size for array in arrays):
+            raise FormatError(f"{self.where} is damaged: its parts have different numbers of blocks")
 
-def _check_lengths(stats: Stats) -> None:
-    lengths = {len(stats), *(len(t.low) for t in stats.terms.values())}
-    lengths |= {len(t.words.low) for t in stats.terms.values() if t.words}
-    lengths |= {len(condition.bits) for condition in stats.conditions.values()}
-    if len(lengths) != 1:
-        raise FormatError("the block index is damaged: its parts have different numbers of blocks")
+
+def _entries(stored: pa.Array) -> Any:
+    """Return an array with a value for each entry; if all are equal, as in most columns without NULLs, it needs one."""
+    values = stored.to_numpy(zero_copy_only=False)
+    if len(values) and (values == values[0]).all():
+        return np.broadcast_to(values[:1].copy(), len(values))
+    return np.array(values)
 
 
 def _stream(arrays: dict[str, pa.Array]) -> bytes:
@@ -177,6 +220,6 @@ def _stream(arrays: dict[str, pa.Array]) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _arrays(data: bytes) -> dict[str, pa.Array]:
-    table = pa.ipc.open_stream(pa.py_buffer(data)).read_all().combine_chunks()
+def _arrays(data: pa.Buffer) -> dict[str, pa.Array]:
+    table = pa.ipc.open_stream(data).read_all().combine_chunks()
     return {name: table[name].combine_chunks() for name in table.column_names}

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hedgerow.core.arrays import Bits, Bools, Ints
+from hedgerow.core.arrays import Bits, Bools, Ints, unique_numbers
+from hedgerow.core.on_use import OnUse, mapped_on_use
 from hedgerow.core.predicates.nodes import Predicate, Term
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.predicates.types import Type
@@ -26,30 +27,39 @@ from hedgerow.core.pruning.distinct_sets import UNKNOWN_SET, DistinctSets
 from hedgerow.core.pruning.value_codes import (
     NAN_CODE,
     NULL_CODE,
-    ArrowValues,
     Codes,
     RankedColumn,
     code_of,
     is_rankable_type,
     merge_values,
     one_chunk,
-    places_of,
     rank_rows,
     recode_tables,
+    values_at,
 )
 from hedgerow.core.pruning.value_filter import ValueFilter
 
 # The three outcomes as bits; a set of outcomes is their sum.
 F_BIT, T_BIT, N_BIT, ANY = 1, 2, 4, 7
 BIT = {False: F_BIT, True: T_BIT, None: N_BIT}
-HAS_SEVERAL = np.array([b not in (0, F_BIT, T_BIT, N_BIT) for b in range(8)])
 # NOT of each set of outcomes: TRUE and FALSE change places.
 NOT_BITS = np.array([(b & N_BIT) | (b & F_BIT) << 1 | (b & T_BIT) >> 1 for b in range(8)], np.uint8)
 
+
+def has_several(bits: Bits) -> Bools:
+    """True for each set of more than one outcome."""
+    return np.not_equal(bits & (bits - np.uint8(1)), 0)
+
+
+def looked_up(table: bytes, numbers: Bits) -> Bits:
+    """Return `table[number]` of each number; `table` has 256 bytes. Twice as fast as numpy's own."""
+    return np.frombuffer(bytearray(numbers).translate(table), np.uint8)
+
+
 MAX_DISTINCT = 64  # entries with more values get no set of values
 MAX_WORDS = 512  # entries with more words in a column's texts get no set of words
-_MAX_FLAGS = 1 << 23  # bytes of memory for a table of flags, one for each number that may occur
 UNKNOWN_NULLS = -1
+GROUP, MIN_GROUPED = 64, 1 << 14  # entries of a group; fewer entries than that are decided one by one
 
 
 @dataclass(frozen=True)
@@ -76,6 +86,20 @@ class TermStats:
     @cached_property
     def has_value(self) -> Bools:
         return np.less_equal(self.low, self.high)
+
+    @cached_property
+    def has_nulls(self) -> bool:
+        """True if some entry may have NULLs."""
+        return bool(self.may_null.any())
+
+    @cached_property
+    def has_nan(self) -> bool:
+        return bool(self.nan.any())
+
+    @cached_property
+    def lacks_values(self) -> bool:
+        """True if some entry has no value."""
+        return not self.has_value.all()
 
     @property
     def is_unknown(self) -> Bools:
@@ -161,15 +185,36 @@ class Stats:
     """The statistics of n entries; the keys are the canonical texts of terms and conditions.
 
     `filters`: the filters of look-ups, where an opened table has some. Statistics made from these have none.
+    `are_sorted`: False if neighbours have nothing in common, as rows of a sample, so that groups of them tell nothing.
     """
 
     rows: Ints
     terms: Mapping[str, TermStats]
     conditions: Mapping[str, NotedCondition]
     filters: Mapping[str, ValueFilter] = field(default_factory=dict)
+    are_sorted: bool = True
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @cached_property
+    def empty(self) -> Ints:
+        """The entries without rows."""
+        return np.flatnonzero(self.rows == 0)
+
+    @cached_property
+    def groups(self) -> Stats | None:
+        """The statistics of runs of `GROUP` neighbours; None if they would tell nothing."""
+        if len(self) < MIN_GROUPED or not self.are_sorted:
+            return None
+        starts = np.arange(0, len(self), GROUP)
+        conditions = {
+            name: NotedCondition(c.predicate, np.bitwise_or.reduceat(c.bits, starts))
+            for name, c in self.conditions.items()
+        }
+        terms = mapped_on_use(self.terms, self.terms, lambda term: _of_groups(term, starts))
+        has_rows = np.logical_or.reduceat(self.rows != 0, starts)  # not their sum: unknown rows are below zero
+        return Stats(has_rows.astype(np.int64), terms, conditions)
 
     @cached_property
     def memo(self) -> dict[Any, Any]:
@@ -178,9 +223,24 @@ class Stats:
 
     def only(self, has_term: Callable[[str], bool], has_condition: Callable[[Predicate], bool]) -> Stats:
         """Return the statistics of the terms and conditions for which these are true."""
-        terms = {name: t for name, t in self.terms.items() if has_term(name)}
+        terms = mapped_on_use(self.terms, filter(has_term, self.terms), lambda term: term)
         conditions = {name: c for name, c in self.conditions.items() if has_condition(c.predicate)}
         return Stats(self.rows, terms, conditions)
+
+
+Selection: TypeAlias = "slice | Ints"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some entries of statistics: how many, and their places."""
+
+    size: int
+    at: Selection = field(default_factory=lambda: slice(None))
+
+    def some(self, places: Ints) -> Part:
+        """Return the entries at these places among these entries."""
+        return Part(len(places), places if isinstance(self.at, slice) else self.at[places])
 
 
 def collect(
@@ -232,6 +292,24 @@ def _collect_one_entry(
     return Stats(np.array(sizes[:1] or [0], np.int64), terms, conditions)
 
 
+def _of_groups(t: TermStats, starts: Ints) -> TermStats:
+    """Return the term's statistics of the runs of entries that begin at `starts`; words are left out."""
+    low = np.minimum.reduceat(np.where(t.has_value, t.low, np.int32(2 * len(t.values) + 1)), starts)
+    high = np.maximum.reduceat(np.where(t.has_value, t.high, np.int32(-1)), starts)
+    has_value = low <= high
+    nulls = np.add.reduceat(t.nulls, starts)
+    nulls[np.logical_or.reduceat(t.nulls == UNKNOWN_NULLS, starts)] = UNKNOWN_NULLS
+    return TermStats(
+        t.type,
+        t.values,
+        np.where(has_value, low, np.int32(1)),
+        np.where(has_value, high, np.int32(0)),
+        nulls,
+        np.logical_or.reduceat(t.nan, starts),
+        t.sets and t.sets.united(np.arange(len(t.low)) // GROUP, len(starts), MAX_DISTINCT),
+    )
+
+
 def _collect_term_of_one_entry(array: pa.Array, max_distinct: int) -> TermStats:
     values = comparable(pc.dictionary_decode(array) if pa.types.is_dictionary(array.type) else array)
     has_nan = False
@@ -268,16 +346,8 @@ def _collect_term(column: RankedColumn, entry: Ints, order: Ints, rows: Ints, ma
     sets = None
     if max_distinct:
         width = max(len(values), 1)
-        pairs = _unique(entry[has_value] * width + places[has_value], n * width)
-        owner, value = np.divmod(pairs, width)
-        sizes = np.bincount(owner, minlength=n)
-        ends = np.cumsum(sizes)
-        sets = DistinctSets.build(
-            [
-                tuple((value[end - size : end] * 2 + 1).tolist()) if size <= max_distinct else None
-                for end, size in zip(ends.tolist(), sizes.tolist(), strict=True)
-            ]
-        )
+        owner, value = np.divmod(unique_numbers(entry[has_value] * width + places[has_value], n * width), width)
+        sets = DistinctSets.of_pairs(owner, value * 2 + 1, np.zeros(n, bool), max_distinct)
     return drop_unused_values(
         TermStats(
             column.type,
@@ -289,16 +359,6 @@ def _collect_term(column: RankedColumn, entry: Ints, order: Ints, rows: Ints, ma
             sets,
         )
     )
-
-
-def _unique(numbers: Ints, limit: int) -> Ints:
-    """Return the different numbers, sorted; all are in [0, limit). `np.unique` hashes them, ten times as slow."""
-    if limit <= _MAX_FLAGS:
-        flags = np.zeros(limit, bool)
-        flags[numbers] = True
-        return np.flatnonzero(flags)
-    ordered = np.sort(numbers)
-    return ordered[np.diff(ordered, prepend=-1) > 0]
 
 
 def reduce_runs(f: np.ufunc, rows: npt.NDArray[Any], counts: Ints, empty: int) -> npt.NDArray[Any]:
@@ -322,16 +382,13 @@ def drop_unused_values(term: TermStats) -> TermStats:
     if used.all():
         return term
     used_places = np.flatnonzero(used)
-    values = term.values
     new_code = np.full(2 * len(term.values) + 2, -1, np.int32)
     new_code[used_places * 2 + 1] = np.arange(len(used_places), dtype=np.int32) * 2 + 1
     kept_below_gap = np.cumsum(np.concatenate([[0], used])).astype(np.int32)
     new_code[0::2] = kept_below_gap * 2
     return replace(
         term,
-        values=values.take(used_places)
-        if isinstance(values, ArrowValues)
-        else [values[i] for i in used_places.tolist()],
+        values=values_at(term.values, used_places),
         low=np.where(term.has_value, new_code[term.low], 1).astype(np.int32),
         high=np.where(term.has_value, new_code[term.high], 0).astype(np.int32),
         sets=term.sets and term.sets.recoded(new_code),
@@ -342,12 +399,8 @@ def concat(parts: Sequence[Stats]) -> Stats:
     """Return the entries of all parts, part after part; terms and conditions that a part lacks become unknown."""
     if len(parts) == 1:
         return parts[0]
-    types = {name: s.terms[name].type for s in parts for name in s.terms}
-    terms = {}
-    for name, type_ in types.items():
-        term_parts = [s.terms.get(name) or TermStats.unknown(type_, len(s)) for s in parts]
-        if len({t.type.kind for t in term_parts}) == 1:
-            terms[name] = _concat_term(term_parts)
+    names = dict.fromkeys(name for s in parts for name in s.terms)
+    terms = OnUse({name: partial(_concat_terms, parts, name) for name in names})
     conditions = {}
     for name, condition in ((n, f) for s in parts for n, f in s.conditions.items()):
         bits = [s.conditions[name].bits if name in s.conditions else np.full(len(s), ANY, np.uint8) for s in parts]
@@ -355,13 +408,20 @@ def concat(parts: Sequence[Stats]) -> Stats:
     return Stats(np.concatenate([s.rows for s in parts]), terms, conditions)
 
 
+def _concat_terms(parts: Sequence[Stats], name: str) -> TermStats:
+    """Return a term of all parts; all is unknown if the parts have values of different kinds."""
+    types = [s.terms[name].type for s in parts if name in s.terms]
+    if len({type_.kind for type_ in types}) > 1:
+        return TermStats.unknown(types[0], sum(map(len, parts)))
+    return _concat_term([s.terms.get(name) or TermStats.unknown(types[0], len(s)) for s in parts])
+
+
 def _concat_term(parts: Sequence[TermStats]) -> TermStats:
-    values = merge_values(*(t.values for t in parts))
-    places = places_of(values)
+    values, places = merge_values([t.values for t in parts])
     lows, highs = [], []
     sets: list[tuple[DistinctSets | None, int]] = []
-    for t in parts:
-        low, high = recode_tables(t.values, values, places)
+    for t, places_of_part in zip(parts, places, strict=True):
+        low, high = recode_tables(places_of_part, len(values))
         lows.append(np.where(t.has_value, low[np.minimum(t.low, len(low) - 1)], 1))
         highs.append(np.where(t.has_value, high[np.minimum(t.high, len(high) - 1)], 0))
         sets.append((t.sets.recoded(low) if t.sets else None, len(t.low)))
@@ -447,16 +507,6 @@ def _regroup_term(t: TermStats, target: Ints, order: Ints, n: int, max_distinct:
     high = reduce_runs(np.maximum, t.high[with_value], counts_with_value, 0)
     nulls = reduce_runs(np.add, t.nulls[order], counts, 0)
     nulls_unknown = reduce_runs(np.logical_or, (t.nulls == UNKNOWN_NULLS)[order], counts, 0)
-    sets = None
-    if t.sets:
-        merged: list[set[int] | None] = [set() for _ in range(n)]
-        for i, k in enumerate(target.tolist()):
-            codes, so_far = t.sets.of(i), merged[k]
-            if so_far is not None:
-                so_far.update([] if codes is None else codes.tolist())
-                if codes is None or len(so_far) > max_distinct:
-                    merged[k] = None
-        sets = DistinctSets.build([None if s is None else tuple(sorted(s)) for s in merged])
     return drop_unused_values(
         TermStats(
             t.type,
@@ -465,7 +515,7 @@ def _regroup_term(t: TermStats, target: Ints, order: Ints, n: int, max_distinct:
             high,
             np.where(nulls_unknown, UNKNOWN_NULLS, nulls),
             reduce_runs(np.logical_or, t.nan[order], counts, 0).astype(bool),
-            sets,
+            t.sets and t.sets.united(target, n, max_distinct),
             t.words and _regroup_term(t.words, target, order, n, MAX_WORDS),
         )
     )

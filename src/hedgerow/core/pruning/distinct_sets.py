@@ -8,10 +8,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from hedgerow.core.arrays import Bools, Ints
+from hedgerow.core.arrays import Bools, Ints, unique_numbers
 from hedgerow.core.pruning.value_codes import Codes
 
 UNKNOWN_SET = -1
+_AT_ONCE = 1 << 22  # codes; sets are united in pieces, because each entry may have a set of its own
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,55 @@ class DistinctSets:
         return DistinctSets(np.array(set_of, np.int32).reshape(-1), offsets, codes)
 
     @staticmethod
+    def of_pairs(entry: Ints, code: Ints, is_unknown: Bools, most: int) -> DistinctSets:
+        """Return the sets with these codes, of at most so many; the pairs are sorted, and each occurs once."""
+        sizes = np.bincount(entry, minlength=len(is_unknown))
+        ends = np.cumsum(sizes)
+        codes = code.astype(np.int32)
+        numbers: dict[bytes, int] = {}
+        set_of = np.full(len(is_unknown), UNKNOWN_SET, np.int32)
+        for i in np.flatnonzero(~is_unknown & (sizes <= most)).tolist():
+            text = codes[ends[i] - sizes[i] : ends[i]].tobytes()
+            set_of[i] = numbers.setdefault(text, len(numbers))
+        return DistinctSets._of_texts(set_of, list(numbers))
+
+    @staticmethod
+    def _of_texts(set_of: Codes, texts: Sequence[bytes]) -> DistinctSets:
+        """Return the sets whose codes are these bytes, each once."""
+        each = [np.frombuffer(text, np.int32) for text in texts]
+        offsets = np.cumsum([0, *map(len, each)], dtype=np.int64)
+        return DistinctSets(set_of, offsets, np.concatenate([np.zeros(0, np.int32), *each]))
+
+    def united(self, to: Ints, n: int, most: int) -> DistinctSets:
+        """Unite the sets of entries: entry i goes into entry `to[i]` of n. A set of more values is unknown.
+
+        >>> sets = DistinctSets.build([(1, 3), (3, 5), None, (7,)]).united(np.array([0, 0, 1, 2]), 4, 3)
+        >>> [None if sets.of(i) is None else sets.of(i).tolist() for i in range(4)]
+        [[1, 3, 5], None, [7], []]
+        """
+        is_unknown = np.zeros(n, bool)
+        is_unknown[to[self.set_of == UNKNOWN_SET]] = True
+        known = (self.set_of != UNKNOWN_SET) & ~is_unknown[to]
+        sizes, width = np.diff(self.offsets), int(self.codes.max(initial=0)) + 1
+        sets = max(1, len(sizes))
+        owner, number = np.divmod(unique_numbers(to[known] * sets + self.set_of[known], n * sets), sets)
+        codes_before = np.cumsum(sizes[number]) - sizes[number]
+        firsts = np.flatnonzero(np.diff(owner, prepend=-1))
+        cuts = firsts[np.flatnonzero(np.diff(codes_before[firsts] // _AT_ONCE, prepend=0))].tolist()
+        pairs = [np.zeros(0, np.int64)]
+        for start, end in pairwise([0, *cuts, len(owner)]):
+            codes, counts = self.codes_of(number[start:end])
+            numbered = np.repeat(owner[start:end], counts) * width + codes
+            pairs.append(unique_numbers(numbered.astype(np.int64, copy=False), n * width))
+        return DistinctSets.of_pairs(*np.divmod(np.concatenate(pairs), width), is_unknown, most)
+
+    def codes_of(self, numbers: Ints) -> tuple[Codes, Ints]:
+        """Return the codes of these sets, one set after the other, and how many codes each has."""
+        starts, counts = self.offsets[numbers], self.offsets[numbers + 1] - self.offsets[numbers]
+        ends = np.cumsum(counts)
+        return self.codes[np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - (ends - counts), counts)], counts
+
+    @staticmethod
     def concat(parts: Sequence[tuple[DistinctSets | None, int]]) -> DistinctSets | None:
         """Return the sets of all parts, each with its number of entries; None if no part has any."""
         numbers: dict[bytes, int] = {}
@@ -58,10 +108,7 @@ class DistinctSets:
             set_of.append(np.array([*new, UNKNOWN_SET], np.int32)[sets.set_of])
         if not numbers:
             return None
-        each = [np.frombuffer(text, np.int32) for text in numbers]
-        return DistinctSets(
-            np.concatenate(set_of), np.cumsum([0, *map(len, each)], dtype=np.int64), np.concatenate(each)
-        )
+        return DistinctSets._of_texts(np.concatenate(set_of), list(numbers))
 
     def recoded(self, table: Codes) -> DistinctSets:
         return replace(self, codes=table[self.codes])

@@ -15,29 +15,42 @@ from hedgerow.core.predicates.nodes import Const, Predicate, Term, terms_of
 from hedgerow.core.predicates.normal_form import negate
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.predicates.step_functions import Break, stepwise
-from hedgerow.core.pruning.block_stats import ANY, F_BIT, HAS_SEVERAL, NOT_BITS, T_BIT, NotedCondition, Stats
+from hedgerow.core.pruning.block_stats import (
+    ANY,
+    F_BIT,
+    NOT_BITS,
+    T_BIT,
+    NotedCondition,
+    Part,
+    Selection,
+    Stats,
+    has_several,
+)
 
 
-def narrow_by_noted_conditions(p: Predicate, bits: Bits, stats: Stats, wanted: int = ANY) -> None:
-    """Remove from `bits`, in place, the `wanted` outcomes of `p` that noted conditions exclude."""
-    if not stats.conditions or isinstance(p, Const) or not (HAS_SEVERAL[bits] & (bits & wanted > 0)).any():
+def narrow_by_noted_conditions(p: Predicate, bits: Bits, stats: Stats, wanted: int, part: Part) -> None:
+    """Remove from `bits` of these entries, in place, the `wanted` outcomes of `p` that noted conditions exclude."""
+    if not stats.conditions or isinstance(p, Const) or not (has_several(bits) & (bits & wanted > 0)).any():
         return
     same = stats.conditions.get(predicate_text(p))
     if same is not None:
-        bits &= same.bits
+        bits &= same.bits[part.at]
         return
     reverse = _prepared(stats).opposites.get(predicate_text(p))
     if reverse is not None:
-        bits &= NOT_BITS[reverse.bits]
+        bits &= NOT_BITS[reverse.bits[part.at]]
         return
     to_exclude = [(p, T_BIT)] if wanted == T_BIT else [(p, T_BIT), (negate(p), F_BIT)]
     for statement, excluded in to_exclude:
         reach, may_be = _reach(statement), bits & excluded > 0
         for fact in _related(p, stats):
             within = reach is None or fact.reach is None or reach.may_be_within(fact.reach)
-            if within and (fact.never & may_be).any() and implies(statement, fact.predicate):
-                bits[fact.never] &= ANY - excluded
-                may_be &= ~fact.never
+            if not within:
+                continue
+            never = fact.never(part.at)
+            if (never & may_be).any() and implies(statement, fact.predicate):
+                bits[never] &= ANY - excluded
+                may_be &= ~never
 
 
 def has_noted_conditions(p: Predicate, stats: Stats) -> bool:
@@ -62,12 +75,18 @@ class _Reach(NamedTuple):
 
 
 class _Fact(NamedTuple):
-    """A noted condition or its opposite, and the entries on whose rows it is never TRUE."""
+    """A noted condition, or its opposite, and the outcome that it has where `predicate` is TRUE."""
 
     predicate: Predicate
-    never: Bools
+    noted: NotedCondition
+    outcome: int
     terms: frozenset[Term]
     reach: _Reach | None
+
+    def never(self, at: Selection) -> Bools:
+        """Return for each of these entries whether the predicate is TRUE on none of its rows."""
+        never: Bools = self.noted.bits[at] & self.outcome == 0
+        return never
 
 
 def _reach(p: Predicate) -> _Reach | None:
@@ -105,9 +124,9 @@ def _prepared(stats: Stats) -> _Prepared:
             opposite, terms = negate(condition.predicate), terms_of(condition.predicate)
             prepared.opposites[predicate_text(opposite)] = condition
             facts = [
-                _Fact(p, condition.bits & bit == 0, terms, _reach(p))
+                _Fact(p, condition, bit, terms, _reach(p))
                 for p, bit in ((condition.predicate, T_BIT), (opposite, F_BIT))
             ]
             for term in sorted(terms, key=term_text)[:1]:
-                prepared.by_term.setdefault(term, []).extend(fact for fact in facts if fact.never.any())
+                prepared.by_term.setdefault(term, []).extend(fact for fact in facts if fact.never(slice(None)).any())
     return prepared

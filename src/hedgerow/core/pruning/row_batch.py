@@ -54,7 +54,7 @@ class Rows:
         n = len(self)
         collected = collect(self.ranked, None, np.arange(n), n, max_distinct=0) if self.ranked else None
         conditions = {predicate_text(p): NotedCondition(p, bits) for p, bits in self.truths.items()}
-        return Stats(np.ones(n, np.int64), collected.terms if collected else {}, conditions)
+        return Stats(np.ones(n, np.int64), collected.terms if collected else {}, conditions, are_sorted=False)
 
     def evaluate(self, p: Predicate) -> Bits:
         """Return the outcome bit of `p` on each row; raise LayoutError if only Spark can evaluate it.

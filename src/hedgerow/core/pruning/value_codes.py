@@ -10,9 +10,9 @@ all types are compared as small integers, and a literal needs one bisection inst
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from hedgerow.core.predicates.step_functions import Break
 from hedgerow.core.predicates.types import OTHER, Type
-from hedgerow.core.predicates.values import Value, comparable
+from hedgerow.core.predicates.values import MAX_DECIMAL_DIGITS, Value, comparable
 
 Codes = npt.NDArray[np.int32]
 NULL_CODE = -1
@@ -54,55 +54,96 @@ def thresholds(values: Sequence[Value], breaks: Sequence[Break]) -> tuple[Codes,
     return low, high
 
 
-def recode_tables(
-    old: Sequence[Value], new: Sequence[Value], places: Mapping[Any, int] | None = None
-) -> tuple[Codes, Codes]:
-    """Tables from codes over `old` to codes over its superset `new`: one for lower bounds, one for upper bounds.
+def recode_tables(places: npt.NDArray[np.int32], size: int) -> tuple[Codes, Codes]:
+    """Tables from codes over old values to codes over more values: one for lower bounds, one for upper bounds.
 
-    `places`: the place of each new value, for callers with many tables over the same ones."""
-    index = places_of(new) if places is None else places
-    odd = np.fromiter((2 * index[v] + 1 for v in old), np.int32, len(old))
-    low = np.zeros(2 * len(old) + 1, np.int32)
-    high = np.full(2 * len(old) + 1, 2 * len(new), np.int32)
-    low[1::2] = high[1::2] = odd
+    `places`: the place of each old value among the new ones, of which there are `size`."""
+    low = np.zeros(2 * len(places) + 1, np.int32)
+    high = np.full(2 * len(places) + 1, 2 * size, np.int32)
+    low[1::2] = high[1::2] = odd = 2 * places + 1
     low[2::2] = odd + 1  # the lowest gap above the value below
     high[0:-1:2] = odd - 1  # the highest gap below the value above
     return low, high
-
-
-def places_of(values: Sequence[Value]) -> dict[Any, int]:
-    """Return the place of each value."""
-    return {v: i for i, v in enumerate(values)}
-
-
-def merge_values(*lists: Sequence[Value]) -> list[Value]:
-    """Return all values in one sorted list, without duplicates."""
-    if len(lists) == 2 and list(lists[0]) == list(lists[1]):
-        return list(lists[0])
-    return sorted(set().union(*lists))
 
 
 class ArrowValues(Sequence[Value]):
     """Sorted values that are converted to Python only when they are read: statistics need few of a million."""
 
     def __init__(self, array: pa.Array) -> None:
-        self._array = array
+        self.array = array
 
     def __len__(self) -> int:
-        return len(self._array)
+        return len(self.array)
 
     def __getitem__(self, at: Any) -> Any:
-        return self._array[at].to_pylist() if isinstance(at, slice) else self._array[at].as_py()
+        return self.array[at].to_pylist() if isinstance(at, slice) else self.array[at].as_py()
 
     def __iter__(self) -> Iterator[Value]:
-        return iter(self._listed)
-
-    @cached_property
-    def _listed(self) -> list[Value]:
-        return list(self._array.to_pylist())
+        return iter(self.array.to_pylist())
 
     def take(self, places: npt.NDArray[np.intp]) -> list[Value]:
-        return list(self._array.take(pa.array(places)).to_pylist())
+        return list(self.array.take(pa.array(places)).to_pylist())
+
+
+def listed(array: pa.Array) -> Sequence[Value]:
+    """Return sorted values as a list, or as they are if they are many."""
+    return ArrowValues(array) if len(array) > MAX_LISTED else array.to_pylist()
+
+
+def values_at(values: Sequence[Value], places: npt.NDArray[np.intp]) -> Sequence[Value]:
+    """Return the values at these places."""
+    if isinstance(values, ArrowValues):
+        return listed(values.array.take(pa.array(places)))
+    return [values[i] for i in places.tolist()]
+
+
+def merge_values(lists: Sequence[Sequence[Value]]) -> tuple[Sequence[Value], list[npt.NDArray[np.int32]]]:
+    """Return all values in one sorted list, without duplicates, and the place in it of each value of each list.
+
+    >>> merge_values([["b", "k"], ["a", "b"]])
+    (['a', 'b', 'k'], [array([1, 2], dtype=int32), array([0, 1], dtype=int32)])
+    """
+    if sum(map(len, lists)) > MAX_LISTED:
+        with suppress(pa.ArrowException, ValueError, OverflowError):  # a value may be none that Arrow can hold
+            return _merge_arrays(lists)
+    are_equal = len(lists) == 2 and lists[0] == lists[1]
+    merged = list(lists[0]) if are_equal else sorted(set().union(*lists))
+    place_of = {v: i for i, v in enumerate(merged)}
+    return merged, [np.fromiter((place_of[v] for v in values), np.int32, len(values)) for values in lists]
+
+
+def _merge_arrays(lists: Sequence[Sequence[Value]]) -> tuple[Sequence[Value], list[npt.NDArray[np.int32]]]:
+    """Do the same as `merge_values` without a Python object for each value."""
+    arrays = [values.array if isinstance(values, ArrowValues) else pa.array(list(values)) for values in lists]
+    kind = _common_type({array.type for array in arrays if len(array)})
+    encoded = pa.chunked_array([array.cast(kind) for array in arrays], kind).combine_chunks().dictionary_encode()
+    order = pc.sort_indices(encoded.dictionary).to_numpy()
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    places = rank[encoded.indices.to_numpy()]
+    ends = np.cumsum([len(array) for array in arrays])[:-1]
+    return listed(encoded.dictionary.take(pa.array(order))), np.split(places, ends)
+
+
+def _common_type(types: Collection[pa.DataType]) -> pa.DataType:
+    """Return a type that holds the values of arrays of all these types exactly; ValueError if there is none."""
+    if all(map(pa.types.is_decimal, types)):
+        scale = max(t.scale for t in types)
+        digits = max(t.precision - t.scale for t in types) + scale
+        return pa.decimal128(digits, scale) if digits <= MAX_DECIMAL_DIGITS else pa.decimal256(min(digits, 76), scale)
+    widened = {
+        pa.int64()
+        if pa.types.is_integer(t)
+        else pa.large_string()
+        if pa.types.is_string(t)
+        else pa.large_binary()
+        if pa.types.is_binary(t)
+        else t
+        for t in types
+    }
+    if len(widened) > 1:
+        raise ValueError("values of several kinds")
+    return widened.pop()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +183,7 @@ def rank_rows(array: pa.Array | pa.ChunkedArray) -> RankedColumn:
     place_of_entry[order[count : count + nans]] = NAN_CODE
     indices = pc.fill_null(encoded.indices.cast(pa.int64()), len(entries)).to_numpy(zero_copy_only=False)
     distinct = values.filter(pa.array(is_new))
-    listed = ArrowValues(distinct) if len(distinct) > MAX_LISTED else distinct.to_pylist()
-    return RankedColumn(Type.of_arrow(array.type), listed, place_of_entry[indices])
+    return RankedColumn(Type.of_arrow(array.type), listed(distinct), place_of_entry[indices])
 
 
 def is_rankable_type(array_type: pa.DataType) -> bool:

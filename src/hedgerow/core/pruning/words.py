@@ -20,7 +20,7 @@ from hedgerow.core.predicates.nodes import Column, Feature, Like, Predicate, ato
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.types import STRING
 from hedgerow.core.predicates.values import Value
-from hedgerow.core.pruning.block_stats import ANY, MAX_WORDS, T_BIT, Stats
+from hedgerow.core.pruning.block_stats import ANY, MAX_WORDS, T_BIT, Part, Stats
 
 WORD = "[A-Za-z0-9]*[A-Za-z][A-Za-z0-9]*"
 _WORD = re.compile(WORD)
@@ -51,9 +51,9 @@ def _word_parts(p: Like) -> list[str]:
     return _WORD.findall(p.pattern) if isinstance(p.term, Column) else []
 
 
-def outcomes_by_words(p: Like, stats: Stats) -> Bits:
-    """Return the outcomes that a search may have in each entry, according to the entry's words."""
-    bits = np.full(len(stats), ANY, np.uint8)
+def outcomes_by_words(p: Like, stats: Stats, entries: Part) -> Bits:
+    """Return the outcomes that a search may have in each of these entries, according to the entry's words."""
+    bits = np.full(entries.size, ANY, np.uint8)
     sought = _word_parts(p)
     term_stats = stats.terms.get(term_text(p.term)) if sought else None
     if (
@@ -64,7 +64,7 @@ def outcomes_by_words(p: Like, stats: Stats) -> Bits:
     ):
         return bits
     for part in sought:
-        bits[~term_stats.words.sets.may_hold(_codes_of(part, term_stats.words.values))] &= ANY - T_BIT
+        bits[~term_stats.words.sets.may_hold(_codes_of(part, term_stats.words.values))[entries.at]] &= ANY - T_BIT
     return bits
 
 

@@ -138,7 +138,7 @@ def implied(these: Sequence[Predicate], those: Sequence[Predicate]) -> Bools:
     features = {predicate_text(part): NotedCondition(part, np.full(len(these), ANY, np.uint8)) for part in odd}
     for part in odd:
         features[predicate_text(part)].bits[users[part]] = T_BIT
-    stats = Stats(np.ones(len(these), np.int64), terms, features)
+    stats = Stats(np.ones(len(these), np.int64), terms, features, are_sorted=False)
     certain = np.array([must_match(q, stats) for q in those], bool).reshape(len(those), len(these)).T
     about = [columns_of(q) for q in those]
     for part in odd:
