@@ -103,7 +103,7 @@ def _opened_by_footers(
     sizes = {snapshot.files.names[i]: int(snapshot.files.sizes[i]) for i in places.tolist()}
     predicates = [query.predicate(table) for query, _ in opened]
     footers, terms = footers_and_terms(snapshot, sizes, needed(predicates))
-    stats = Stats(np.array([footer.rows for footer in footers], np.int64), terms, {})
+    stats = Stats(footers.rows, terms, {})
     by_footers = []
     for (query, files), p in zip(opened, predicates, strict=True):
         left = files.copy()

@@ -73,13 +73,14 @@ def explained(
 
     `otherwise`: the reason to skip a file that `p` does not exclude."""
 
-    def group(is_open: bool, because: str, places: Iterable[int]) -> Group:
-        at = [i for i in places if exists[i]]
-        return Group(is_open, because, tuple(names[i] for i in at), int(rows[at].sum()))
+    def group(is_open: bool, because: str, places: Ints) -> Group:
+        at = places[exists[places]]
+        return Group(is_open, because, tuple(names[i] for i in at.tolist()), int(rows[at].sum()))
 
-    reasons = skipped(index, p)
-    excluded = np.isin(np.arange(len(names)), [i for reason in reasons for i in reason.blocks])
-    whole = all_match(index, p)
+    reasons, whole = skipped(index, p), all_match(index, p)
+    excluded = np.zeros(len(names), bool)
+    for reason in reasons:
+        excluded[reason.blocks] = True
     groups = [group(False, str(reason), reason.blocks) for reason in reasons]
     groups.append(group(False, otherwise, np.flatnonzero(~opened & ~excluded)))
     groups.append(group(True, _ALL, np.flatnonzero(opened & whole)))

@@ -16,7 +16,7 @@ from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import TermStats
 from hedgerow.core.pruning.words import searched_for_words
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.spark.storage.footers import Footer, known_terms
+from hedgerow.spark.storage.footers import Footers
 from hedgerow.spark.storage.present_files import PresentFiles
 from hedgerow.tables.entry import schema_of_fields
 from hedgerow.tables.state import Kind
@@ -68,7 +68,7 @@ class Snapshot(Protocol):
 
     def footers(
         self, sizes: Mapping[str, int], sets_of: Collection[str] = (), words_of: Collection[str] = ()
-    ) -> list[Footer]:
+    ) -> Footers:
         """Return the footers of files with these sizes, with the table's names of columns; see `footers_of`."""
 
 
@@ -122,8 +122,8 @@ def check_names(columns: Sequence[str]) -> None:
 
 def footers_and_terms(
     snapshot: Snapshot, sizes: Mapping[str, int], items: Sequence[Feature]
-) -> tuple[list[Footer], dict[str, TermStats]]:
+) -> tuple[Footers, dict[str, TermStats]]:
     """Return the footers of files, and the statistics of the items whose values all footers state."""
     wanted = set(map(feature_text, items))
     footers = snapshot.footers(sizes, wanted, searched_for_words(items))
-    return footers, known_terms(footers, schema_at(snapshot), wanted)
+    return footers, footers.known_terms(schema_at(snapshot))

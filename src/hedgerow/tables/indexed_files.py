@@ -40,10 +40,11 @@ class IndexedFiles:
         If two parts describe the same file, the last description counts."""
         owner = np.full((len(self.snapshot.files), 2), -1, np.int64)
         for number, part in enumerate(self.parts):
-            for i, (name, size) in enumerate(zip(part.known.names, part.known.sizes.tolist(), strict=True)):
-                j = self.snapshot.files.place_of(name, size)
-                if j is not None:
-                    owner[j] = number, i
+            place = self.snapshot.files.place
+            at = np.fromiter((place.get(name, -1) for name in part.known.names), np.int64, len(part.known))
+            exists = at >= 0
+            exists[exists] = self.snapshot.files.sizes[at[exists]] == part.known.sizes[exists]
+            owner[at[exists], 0], owner[at[exists], 1] = number, np.flatnonzero(exists)
         in_snapshot = [np.flatnonzero(owner[:, 0] == number) for number in range(len(self.parts))]
         return [(owner[at, 1], at) for at in in_snapshot]
 
@@ -66,7 +67,7 @@ class IndexedFiles:
         files, unknown = self.snapshot.files, np.flatnonzero(~self.is_known)
         sizes = files.sizes_of([files.names[i] for i in unknown.tolist()])
         footers = self.snapshot.footers(sizes)
-        rows = np.array([max(0, footer.rows) for footer in footers], np.int64)
+        rows = np.maximum(footers.rows, 0)
         lists = [part.known.take(in_part.tolist()) for part, (in_part, _) in zip(self.parts, self.places, strict=True)]
         lists.append(KnownFiles.of_footers(sizes, footers, rows, [-1] * len(sizes)))
         order = np.argsort(np.concatenate([*(in_snapshot for _, in_snapshot in self.places), unknown]))

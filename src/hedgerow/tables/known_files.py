@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import pyarrow as pa
 
 from hedgerow.core.arrays import Bools, Ints
 from hedgerow.core.errors import FormatError
-from hedgerow.spark.storage.footers import Footer
+from hedgerow.core.on_use import OnUse, mapped_on_use
+from hedgerow.spark.storage.footers import Footers
 from hedgerow.spark.storage.paths import added_name
 
 SIDE = "_hedgerow"  # the folder inside a table with Hedgerow's own files
@@ -49,15 +50,13 @@ class KnownFiles:
     def of_footers(
         cls,
         sizes: Mapping[str, int],
-        footers: Sequence[Footer],
+        footers: Footers,
         rows: Sequence[int] | Ints,
         blocks: Sequence[int] | Ints,
     ) -> KnownFiles:
         """Return the files with these sizes; the bytes of each column come from the footers."""
-        names = dict.fromkeys(name for footer in footers for name in footer.columns)
-        columns = {name: np.array([f.columns.get(name, 0) for f in footers], np.int64) for name in names}
         lengths = np.array(list(sizes.values()), np.int64)
-        return cls(tuple(sizes), lengths, np.asarray(rows, np.int64), np.asarray(blocks, np.int64), columns)
+        return cls(tuple(sizes), lengths, np.asarray(rows, np.int64), np.asarray(blocks, np.int64), footers.columns)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -82,7 +81,7 @@ class KnownFiles:
         if columns is None or not self.columns:
             return int(self.sizes[opened].sum())
         wanted = {c.lower() for c in columns}
-        return sum(int(sizes[opened].sum()) for name, sizes in self.columns.items() if name.lower() in wanted)
+        return sum(int(self.columns[name][opened].sum()) for name in self.columns if name.lower() in wanted)
 
     def total(self, columns: Sequence[str] | None) -> int:
         """Return the bytes of the whole table: of its columns if `columns` are given, else of its files."""
@@ -91,7 +90,7 @@ class KnownFiles:
     def take(self, places: Sequence[int]) -> KnownFiles:
         """Return the entries at these places, in this order."""
         at = np.array(places, np.int64)
-        columns = {name: sizes[at] for name, sizes in self.columns.items()}
+        columns = mapped_on_use(self.columns, self.columns, lambda sizes: sizes[at])
         return KnownFiles(tuple(self.names[i] for i in places), self.sizes[at], self.rows[at], self.blocks[at], columns)
 
     @staticmethod
@@ -99,13 +98,17 @@ class KnownFiles:
         """Return the entries of all, one after the other."""
         if len(parts) == 1:
             return parts[0]
+
+        def joined(name: str) -> Ints:
+            return np.concatenate([p.columns.get(name, np.zeros(len(p), np.int64)) for p in parts])
+
         columns = dict.fromkeys(name for part in parts for name in part.columns)
         return KnownFiles(
             tuple(name for part in parts for name in part.names),
             np.concatenate([part.sizes for part in parts]),
             np.concatenate([part.rows for part in parts]),
             np.concatenate([part.blocks for part in parts]),
-            {n: np.concatenate([p.columns.get(n, np.zeros(len(p), np.int64)) for p in parts]) for n in columns},
+            OnUse({name: partial(joined, name) for name in columns}),
         )
 
     def to_bytes(self) -> bytes:
@@ -119,12 +122,24 @@ class KnownFiles:
 
     @staticmethod
     def of_bytes(data: bytes, where: str) -> KnownFiles:
-        try:
-            table = pa.ipc.open_file(pa.py_buffer(data)).read_all()
-            table.validate(full=True)  # else damaged offsets would crash the process
-            numbers = {n: table[n].to_numpy() for n in table.column_names if n != "name"}
-            columns = {n.removeprefix(_COLUMN): sizes for n, sizes in numbers.items() if n.startswith(_COLUMN)}
-            names = tuple(table["name"].to_pylist())
-            return KnownFiles(names, numbers["bytes"], numbers["rows"], numbers["block"], columns)
-        except (pa.ArrowException, OSError, KeyError, ValueError) as error:
-            raise FormatError(f"the list of files of {where} is damaged") from error
+        def read(*fields: str) -> pa.Table:
+            """Return some fields; the bytes of columns stay compressed until a query's columns are compared."""
+            try:
+                names = pa.ipc.open_file(pa.py_buffer(data)).schema.names
+                options = pa.ipc.IpcReadOptions(included_fields=[names.index(name) for name in fields])
+                table = pa.ipc.open_file(pa.py_buffer(data), options=options).read_all()
+                table.validate(full=True)  # else damaged offsets would crash the process
+                return table
+            except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+                raise FormatError(f"the list of files of {where} is damaged") from error
+
+        listed = read("name", "bytes", "rows", "block")
+        sizes, rows, blocks = (listed[name].to_numpy() for name in ("bytes", "rows", "block"))
+        stored = [name for name in pa.ipc.open_file(pa.py_buffer(data)).schema.names if name.startswith(_COLUMN)]
+        columns = {name.removeprefix(_COLUMN): partial(_numbers, read, name) for name in stored}
+        return KnownFiles(tuple(listed["name"].to_pylist()), sizes, rows, blocks, OnUse(columns))
+
+
+def _numbers(read: Callable[[str], pa.Table], name: str) -> Ints:
+    numbers: Ints = read(name)[name].to_numpy()
+    return numbers

@@ -19,7 +19,6 @@ from hedgerow.spark.compute.joins import Joins
 from hedgerow.spark.optimizer.jvm_facts import settings
 from hedgerow.spark.session_settings import changed_functions, with_stable
 from hedgerow.spark.start.progress import step
-from hedgerow.spark.storage.footers import known_terms
 from hedgerow.spark.storage.source import open_source
 from hedgerow.tables.entry import Entry, total
 from hedgerow.tables.formats import Snapshot, schema_at
@@ -140,8 +139,8 @@ def _described(
         joins.check(open_source(table.spark, at.frame(), entry.joined[0].joined.steps[0].table))
     with settings_as_written(table.spark, entry.settings):
         check_settings(f"{table.path} cannot be {verb}ed", entry.settings, settings(table.spark))
-        sizes = {name: files.sizes_by_name[name] for name in names} if searched else {}
-        of_footers = known_terms(at.footers(sizes, searched, searched), schema_at(at), searched)
+        sizes = {files.names[i]: int(files.sizes[i]) for i in places} if searched else {}
+        of_footers = at.footers(sizes, searched, searched).known_terms(schema_at(at))
         stats = collect_files(at.frame(names), missing, schema_at(at), file_names(names), of_footers, joins)
     return with_columns(index, _spread(stats, places, len(files)))
 

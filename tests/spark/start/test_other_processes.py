@@ -16,6 +16,7 @@ CLUSTER = """
 import json, os, sys
 os.environ["PYSPARK_PYTHON"] = os.environ["WORKERS_PYTHON"]
 import hedgerow as hr
+from hedgerow.spark.storage import footers
 from pyspark.sql import SparkSession
 from tests.support.answers import answer
 from tests.support.events_table import conditions, write_events
@@ -28,6 +29,7 @@ spark = (
     .getOrCreate()
 )
 folder = sys.argv[1]
+footers.MAX_ON_DRIVER = 0  # so that executors need the jar, too
 source = write_events(spark, f"{folder}/events.parquet", 50_000)
 workload = hr.Workload.from_sql([f"SELECT id FROM events WHERE {c}" for c in conditions(1, 15)])
 learned = hr.learn(spark, source, workload, options=hr.LearnOptions(block_rows=2_000, sample_rows=10_000))

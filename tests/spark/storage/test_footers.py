@@ -13,8 +13,10 @@ from hedgerow.core.pruning.block_stats import TermStats, agree
 from hedgerow.core.pruning.words import words_in_texts
 from hedgerow.spark.compute.collect_stats import collect_files
 from hedgerow.spark.start.session import configured
+from hedgerow.spark.storage import footers as many
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.spark.storage.footers import footers_of, known_terms
+from hedgerow.spark.storage.footer import UNREADABLE
+from hedgerow.spark.storage.footers import Footers, footers_of
 from hedgerow.spark.storage.source import schema_of
 
 ROWS = 6_000
@@ -83,7 +85,7 @@ def test_footers_say_what_the_rows_say(spark: SparkSession, tmp_path: Path, how:
     files = sorted(n for n in sizes if n.endswith(".parquet"))
     schema = schema_of(read.schema)
     footers = footers_of(Folder(spark, path), {n: sizes[n] for n in files}, schema, {"mode", "tool", "word"})
-    found = known_terms(footers, schema, schema)
+    found = footers.known_terms(schema)
 
     wanted = [Column((name,)) for name in read.columns]
     asked, saved = collect_files(read, wanted, schema, files), collect_files(read, wanted, schema, files, found)
@@ -101,6 +103,76 @@ def test_footers_say_what_the_rows_say(spark: SparkSession, tmp_path: Path, how:
                 assert by_file[row.file_name] == words_in_texts(row[name])
     else:
         assert {"flag", "nothing"} <= found.keys()
+
+
+@pytest.mark.parametrize("how", ["plain", *(pytest.param(how, marks=pytest.mark.long) for how in WRITTEN)])
+def test_tasks_say_what_the_driver_says(
+    spark: SparkSession, tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of files of one table, and with a file that is no Parquet, one of other types, and a long footer."""
+    path = str(tmp_path / "t")
+    frame = spark.range(ROWS).selectExpr("id", *(f"{e} AS {n}" for n, e in {**MANY, **FEW}.items()))
+    parts = frame.repartitionByRange(5, "id").sortWithinPartitions("whole")
+    parts.union(parts.limit(0)).write.options(**WRITTEN[how]).parquet(path)
+    schema, files = schema_of(spark.read.parquet(path).schema), _files(spark, path)
+    both_ways(spark, path, files, set(schema), monkeypatch)
+    (tmp_path / "t" / "zz.parquet").write_bytes(b"no Parquet")
+    (tmp_path / "t" / "zzz.parquet").write_bytes(b"")
+    spark.range(9).selectExpr("CAST(id AS STRING) AS id", "id AS whole").coalesce(1).write.parquet(f"{path}-other")
+    wide = spark.range(9).selectExpr("id", *(f"concat('{'x' * 200}', id) AS c{i}" for i in range(300)))
+    wide.coalesce(1).write.parquet(f"{path}-wide")
+    for end in ("other", "wide"):
+        (written,) = _files(spark, f"{path}-{end}")
+        (tmp_path / f"t-{end}" / written).rename(tmp_path / "t" / f"{end}.parquet")
+    files = _files(spark, path)
+    assert files["wide.parquet"] > 1 << 16
+    one_by_one = both_ways(spark, path, files, {*schema, "c7"}, monkeypatch)
+    assert sorted(one_by_one.rows.tolist())[:2] == [UNREADABLE, UNREADABLE] and not one_by_one.terms
+
+
+def both_ways(
+    spark: SparkSession, path: str, files: dict[str, int], wanted: set[str], monkeypatch: pytest.MonkeyPatch
+) -> Footers:
+    """Read the footers on the driver and in tasks, and compare all that they say."""
+    asked = (Folder(spark, path), files, wanted, {"mode", "tool", "word"}, {"whole"})
+    by_driver = footers_of(*asked)
+    for at_once in (2, 32):
+        with monkeypatch.context() as changed:
+            changed.setattr(many, "MAX_ON_DRIVER", 0)
+            changed.setattr(many, "_FILES_AT_ONCE", at_once)
+            by_tasks = footers_of(*asked)
+        assert by_tasks.rows.tolist() == by_driver.rows.tolist()
+        for found, expected in ((by_tasks.columns, by_driver.columns), (by_tasks.unpacked, by_driver.unpacked)):
+            assert {n: sizes.tolist() for n, sizes in found.items()} == {n: s.tolist() for n, s in expected.items()}
+        assert by_tasks.terms.keys() == by_driver.terms.keys()
+        for name, expected_term in by_driver.terms.items():
+            assert facts(by_tasks.terms[name]) == facts(expected_term), name
+    return by_driver
+
+
+def facts(term: TermStats) -> list[Any]:
+    """All that is known of each file, as plain values."""
+
+    def listed(sets: Any, values: Any, i: int) -> Any:
+        codes = None if sets is None else sets.of(i)
+        return None if codes is None else [values[c // 2] for c in codes.tolist()]
+
+    bounds = zip(term.low.tolist(), term.high.tolist(), strict=True)
+    return [
+        str(term.type),
+        [
+            (term.values[low // 2], low % 2, term.values[high // 2], high % 2) if low <= high else None
+            for low, high in bounds
+        ],
+        term.nulls.tolist(),
+        term.nan.tolist(),
+        [listed(term.sets, term.values, i) for i in range(len(term.low))],
+        [term.words and listed(term.words.sets, term.words.values, i) for i in range(len(term.low))],
+    ]
+
+
+def _files(spark: SparkSession, path: str) -> dict[str, int]:
+    return {n: size for n, size in sorted(Folder(spark, path).sizes().items()) if n.endswith(".parquet")}
 
 
 def words_by_file(term: TermStats, files: list[str]) -> dict[str, set[Any]]:

@@ -366,7 +366,7 @@ def test_an_append_that_fails(
     def out(*_: object) -> bool:
         raise RuntimeError("the lights went out")
 
-    monkeypatch.setattr("hedgerow.tables.formats.known_terms", out)
+    monkeypatch.setattr("hedgerow.spark.storage.footers.Footers.known_terms", out)
     with pytest.raises(RuntimeError, match="the lights"):
         copy.append(added(spark, source, 10_000))
     monkeypatch.undo()

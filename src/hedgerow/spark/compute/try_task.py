@@ -10,6 +10,7 @@ import pyarrow as pa
 from hedgerow.core.compiled_loop import HAS_NUMBA
 from hedgerow.spark.compute import collect_stats as collect_stats  # imports what tasks need
 from hedgerow.spark.start.ship import ship_modules
+from hedgerow.spark.storage import footers as footers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

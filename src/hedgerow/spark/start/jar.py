@@ -9,12 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from hedgerow.core.errors import HedgerowError
 from hedgerow.spark import judged, wire
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 JAR = Path(__file__).with_name("hedgerow.jar")
@@ -29,6 +30,7 @@ ALWAYS_STORED = (
 )
 _checkout = Path(__file__).resolve().parents[4]
 _gateways: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+_with_jar: WeakSet[SparkContext] = WeakSet()
 
 
 def jar_path() -> Path:
@@ -82,6 +84,14 @@ def gateway(spark: SparkSession) -> Any:
         except spark_errors() as error:
             raise HedgerowError(f"this Spark cannot be attached to: {first_line(error)}") from error
     return _gateways[context._gateway]
+
+
+def ship_jar(spark: SparkSession) -> None:
+    """Give the jar to the tasks of a session; also in a local session they do not see the classes of `gateway`."""
+    context: Any = spark.sparkContext
+    if context not in _with_jar:
+        context._jsc.addJar(str(jar_path()))
+        _with_jar.add(context)
 
 
 def _loaded(py4j: Any) -> Any:

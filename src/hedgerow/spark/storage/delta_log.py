@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from os.path import realpath
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ from hedgerow.spark.start.machine_lock import machine_lock
 from hedgerow.spark.start.session import first_line, needs_jvm, spark_errors
 from hedgerow.spark.storage.column_identity import PHYSICAL_NAME, column_identities
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.spark.storage.footers import Footer, footers_of
+from hedgerow.spark.storage.footers import Footers, footers_of
 from hedgerow.spark.storage.paths import added_path, path_in_backticks, plain_path
 from hedgerow.spark.storage.present_files import PresentFiles
 
@@ -203,17 +203,12 @@ class Snapshot:
 
     def footers(
         self, sizes: Mapping[str, int], sets_of: Collection[str] = (), words_of: Collection[str] = ()
-    ) -> list[Footer]:
+    ) -> Footers:
         """Return the footers of files, with the table's own names of columns; see `footers_of`."""
         names = {quote_name(p): quote_name(name) for p, name in self.physical.items()}
         of_sets, of_words = ({p for p, name in names.items() if name in wanted} for wanted in (sets_of, words_of))
         paths = {self.log.full_path(n): size for n, size in sizes.items()}
-        footers = footers_of(Folder(self.log.spark, ""), paths, of_sets, of_words)
-
-        def renamed(by_column: Mapping[str, Any]) -> dict[str, Any]:
-            return {names[p]: value for p, value in by_column.items() if p in names}
-
-        return [replace(f, columns=renamed(f.columns), values=renamed(f.values)) for f in footers]
+        return footers_of(Folder(self.log.spark, ""), paths, of_sets, of_words).renamed(names)
 
     def full_path(self, name: str) -> str:
         return self.log.full_path(name)

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from hedgerow.core.errors import FormatError, HedgerowError
 from hedgerow.core.pruning.value_filter import Block, Shape
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.spark.storage.footers import read_tail
+from hedgerow.spark.storage.footer import read_tail
 
 _MAX_THREADS = 8
 ROW_GROUP_BYTES = 64 << 10

@@ -1,82 +1,191 @@
-"""Reads Parquet footers: the number of rows, the bytes of each column, and the range or the set of its values.
+"""Reads the footers of many Parquet files, and the dictionaries of their columns, into arrays.
 
-A fact that a footer states need not be collected from the rows. For a column with many values, a footer states their
-range. For a column with few values, the dictionaries of its chunks have the set of values:
+    few files     threads of the driver
+    many files    tasks: Spark reads the bytes, Python parses them; the driver gets arrays of many files at a time
 
-    a short dictionary that all pages use                   its values
-    a long dictionary, or none because of many values       minimum and maximum
-    any other column, such as floats                        nothing
+Both parse with the same code, so both say the same.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from io import BytesIO
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from hedgerow.core.predicates import types as kinds
-from hedgerow.core.predicates.sql_text import quote_name
+from hedgerow.core.arrays import Ints
+from hedgerow.core.errors import StorageError
+from hedgerow.core.index.block_index import BlockIndex
+from hedgerow.core.index.index_file import index_bytes, index_of_bytes
 from hedgerow.core.predicates.types import Type
-from hedgerow.core.predicates.values import Value, comparable
-from hedgerow.core.pruning.block_stats import MAX_DISTINCT, Bound, TermStats
-from hedgerow.core.pruning.words import words_in_texts
-from hedgerow.spark.storage.dictionary_page import dictionary_place, dictionary_values
+from hedgerow.core.pruning.block_stats import Bound, Stats, TermStats, concat, repeat
+from hedgerow.spark.start.jar import gateway, ship_jar
+from hedgerow.spark.start.session import configured, engines_off, first_line, spark_errors
+from hedgerow.spark.start.ship import ship_modules
 from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.storage.footer import ColumnValues, Footer, Wanted, parse_footer, read_tail
 
-UNREADABLE = -1
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+V = TypeVar("V")
+MAX_ON_DRIVER = 200  # of more files the footers are read by tasks
 _MAX_THREADS = 8
-ReadParts = Callable[[Sequence[tuple[int, int]]], list[bytes]]
-_FIRST_READ_BYTES = 1 << 16  # read at once from the end of a file; a longer footer takes a second read
-_RANGED = (
-    *(kinds.INT, kinds.DECIMAL, kinds.STRING, kinds.BINARY, kinds.BOOLEAN),
-    *(kinds.DATE, kinds.TIME, kinds.TIMESTAMP, kinds.TIMESTAMP_NTZ),
-)
-# The largest size of a dictionary of MAX_DISTINCT values, with its header, if compression makes it no smaller. Sets of
-# texts longer than a thousand bytes are not worth their space.
-_MAX_DICTIONARY_BYTES = {
-    "INT32": MAX_DISTINCT * 4 + 256,
-    "INT64": MAX_DISTINCT * 8 + 256,
-    "BYTE_ARRAY": MAX_DISTINCT * 1024,
-}
-_MIN_ROWS_FOR_DICTIONARY = 4 * MAX_DISTINCT  # with so many rows, Parquet keeps the dictionary of a few values
-_REBASED = {b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"}
+_FILES_OF_TASK, _FILES_AT_ONCE = 256, 32
+_TO_READ = "number bigint, path string, size bigint, tail binary, starts array<bigint>, lengths array<bigint>"
+_SUMMARY = "numbers binary, sizes binary, terms binary"
 
 
-@dataclass(frozen=True, slots=True)
-class Footer:
-    """The facts of a Parquet footer.
+@dataclass(frozen=True)
+class Footers:
+    """The facts of several footers: entry i of every array is of file i.
 
     Args:
         rows: UNREADABLE if the footer cannot be read.
-        columns: bytes on disk of each top-level column, by its quoted name.
+        columns: bytes on disk of each top-level column, by its quoted name; 0 in files without it.
         unpacked: the same after decompression.
-        values: the columns whose values the file states with certainty.
+        terms: statistics of the wanted columns whose values every footer states.
     """
 
-    rows: int
-    columns: Mapping[str, int]
-    unpacked: Mapping[str, int] = field(default_factory=dict)
-    values: Mapping[str, ColumnValues] = field(default_factory=dict)
+    rows: Ints
+    columns: Mapping[str, Ints]
+    unpacked: Mapping[str, Ints]
+    terms: Mapping[str, TermStats]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def known_terms(self, schema: Mapping[str, Type]) -> dict[str, TermStats]:
+        """Return the statistics of the columns that have the same type in the table and in all files."""
+        return {name: term for name, term in self.terms.items() if schema.get(name) == term.type}
+
+    def mean_widths(self, unpacked: bool = False) -> dict[str, float]:
+        """Return the mean bytes of a value of each column, on disk or after decompression."""
+        rows = max(1, int(self.rows[self.rows > 0].sum()))
+        return {
+            name: float(sizes.sum()) / rows for name, sizes in (self.unpacked if unpacked else self.columns).items()
+        }
+
+    def renamed(self, names: Mapping[str, str]) -> Footers:
+        """Return the facts of these columns only, under other names."""
+
+        def renamed(by_name: Mapping[str, V]) -> dict[str, V]:
+            return {names[old]: value for old, value in by_name.items() if old in names}
+
+        return Footers(self.rows, renamed(self.columns), renamed(self.unpacked), renamed(self.terms))
+
+    @staticmethod
+    def of_files(footers: Sequence[Footer]) -> Footers:
+        def sizes(by_file: Sequence[Mapping[str, int]]) -> dict[str, Ints]:
+            names = dict.fromkeys(name for of_file in by_file for name in of_file)
+            return {name: np.array([of_file.get(name, 0) for of_file in by_file], np.int64) for name in names}
+
+        rows = np.array([f.rows for f in footers], np.int64)
+        terms = _terms(footers)
+        return Footers(rows, sizes([f.columns for f in footers]), sizes([f.unpacked for f in footers]), terms)
+
+    @staticmethod
+    def concat(parts: Sequence[Footers]) -> Footers:
+        """Return the facts of all parts, one part after the other."""
+        if len(parts) == 1:
+            return parts[0]
+
+        def sizes(by_part: Sequence[Mapping[str, Ints]]) -> dict[str, Ints]:
+            names = dict.fromkeys(name for of_part in by_part for name in of_part)
+            lengths = [len(part) for part in parts]
+            return {
+                name: np.concatenate(
+                    [of_part.get(name, np.zeros(n, np.int64)) for of_part, n in zip(by_part, lengths, strict=True)]
+                )
+                for name in names
+            }
+
+        rows = np.concatenate([np.zeros(0, np.int64), *(part.rows for part in parts)])
+        columns, unpacked = sizes([part.columns for part in parts]), sizes([part.unpacked for part in parts])
+        return Footers(rows, columns, unpacked, _joined_terms(parts))
+
+    def take(self, places: Ints) -> Footers:
+        """Return the facts of the files at these places, in this order."""
+        columns, unpacked = (
+            {name: sizes[places] for name, sizes in by_name.items()} for by_name in (self.columns, self.unpacked)
+        )
+        return Footers(self.rows[places], columns, unpacked, repeat(Stats(self.rows, self.terms, {}), places).terms)
+
+    def to_batch(self, numbers: Sequence[int]) -> pa.RecordBatch:
+        """Return the facts as one row of bytes, with the numbers of the files."""
+        sizes = {
+            f"{side}:{name}": pa.array(getattr(self, side)[name]) for side in _SIDES for name in getattr(self, side)
+        }
+        table = pa.table({"rows": pa.array(self.rows), **sizes})
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        parts = np.array(numbers, np.int64).tobytes(), sink.getvalue().to_pybytes(), _term_bytes(self)
+        return pa.record_batch([pa.array([part], pa.binary()) for part in parts], names=["numbers", "sizes", "terms"])
+
+    @staticmethod
+    def of_row(row: Mapping[str, bytes]) -> Footers:
+        table = pa.ipc.open_stream(row["sizes"]).read_all()
+        columns, unpacked = (
+            {
+                name[len(side) + 1 :]: table[name].to_numpy()
+                for name in table.column_names
+                if name.startswith(f"{side}:")
+            }
+            for side in _SIDES
+        )
+        return Footers(table["rows"].to_numpy(), columns, unpacked, index_of_bytes(row["terms"]).blocks.terms)
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnValues:
-    """The values of a column in one file: bounds as canonical values, the number of NULLs, and all values if few.
+_SIDES = "columns", "unpacked"
 
-    The bounds are None if all rows are NULL. `words`: the words in its texts, if they are known and few."""
 
-    type: Type
-    low: Value
-    high: Value
-    few: frozenset[Value] | None
-    nulls: int
-    words: frozenset[str] | None = None
+def _term_bytes(footers: Footers) -> bytes:
+    return index_bytes(BlockIndex(Stats(footers.rows, footers.terms, {})))
+
+
+def _terms(footers: Sequence[Footer]) -> dict[str, TermStats]:
+    """Return statistics of the columns whose values every footer with rows states, of one type."""
+    with_rows = [f for f in footers if f.rows]
+    stats = {}
+    for name in with_rows[0].values if with_rows else ():
+        by_file = [f.values.get(name) for f in footers]
+        type_ = with_rows[0].values[name].type
+        if all(v.type == type_ if v else not f.rows for v, f in zip(by_file, footers, strict=True)):
+            stats[name] = _term(type_, by_file)
+    return stats
+
+
+def _term(type_: Type, by_file: Sequence[ColumnValues | None]) -> TermStats:
+    """Return the statistics of a column; None stands for a file without rows."""
+    words = [v.words if v else frozenset[str]() for v in by_file]
+    return TermStats.build(
+        type_,
+        [(Bound(v.low), Bound(v.high)) if v and v.low is not None else None for v in by_file],
+        [v.nulls if v else 0 for v in by_file],
+        sets=[tuple(v.few) if v and v.few is not None else None if v else () for v in by_file],
+        words=TermStats.of_sets(type_, words) if any(words) else None,
+    )
+
+
+def _joined_terms(parts: Sequence[Footers]) -> dict[str, TermStats]:
+    """Return the statistics of the columns whose values all parts state, without those that have no row."""
+    with_rows = [part for part in parts if part.rows.any()]
+    joined = {}
+    for name in with_rows[0].terms if with_rows else ():
+        type_ = with_rows[0].terms[name].type
+        if all(name in part.terms and part.terms[name].type == type_ for part in with_rows):
+            terms = [part.terms[name] if part.rows.any() else _term(type_, [None] * len(part)) for part in parts]
+            all_parts = [Stats(part.rows, {name: term}, {}) for part, term in zip(parts, terms, strict=True)]
+            joined[name] = concat(all_parts).terms[name]
+    return joined
+
+
+# --- reading --------------------------------------------------------------------------------------
 
 
 def footers_of(
@@ -85,170 +194,95 @@ def footers_of(
     sets_of: Collection[str] = (),
     words_of: Collection[str] = (),
     bounds_of: Collection[str] = (),
-) -> list[Footer]:
-    """Return the footers of the files, in the order of `sizes`, which maps names to bytes.
-
-    Args:
-        sets_of, words_of: quoted names of columns whose sets of values, or words, are read too: one read per chunk.
-        bounds_of: those of columns whose bounds are enough, even if they have few values.
-    """
+) -> Footers:
+    """Return the footers of the files, in the order of `sizes`, which maps names to bytes. See `Wanted`."""
+    wanted = Wanted(frozenset(sets_of), frozenset(words_of), frozenset(bounds_of))
+    if len(sizes) > MAX_ON_DRIVER:
+        return _by_tasks(folder, sizes, wanted)
 
     def read(name: str) -> Footer:
         tail = read_tail(folder, name, sizes[name])
-        wanted = _Wanted(sets_of, words_of, bounds_of)
-        return _parse_footer(tail, wanted, lambda parts: folder.read_parts(name, sizes[name], parts))
+        return parse_footer(tail, wanted, lambda parts: folder.read_parts(name, sizes[name], parts))
 
     with ThreadPoolExecutor(_MAX_THREADS) as pool:
-        return list(pool.map(read, sizes))
+        return Footers.of_files(list(pool.map(read, sizes)))
 
 
-def mean_widths(footers: Sequence[Footer], unpacked: bool = False) -> dict[str, float]:
-    """Return the mean bytes of a value of each column, on disk or after decompression."""
-    sizes = [f.unpacked if unpacked else f.columns for f in footers]
-    rows = max(1, sum(f.rows for f in footers if f.rows != UNREADABLE))
-    names = dict.fromkeys(name for of_file in sizes for name in of_file)
-    return {name: sum(of_file.get(name, 0) for of_file in sizes) / rows for name in names}
+def _by_tasks(folder: Folder, sizes: Mapping[str, int], wanted: Wanted) -> Footers:
+    """Read the footers in tasks.
 
+    size, path  ->  Spark: the footer  ->  Python: the parts to read  ->  Spark: these parts  ->  Python: arrays"""
+    from pyspark.sql.classic.column import Column
 
-def known_terms(footers: Sequence[Footer], schema: Mapping[str, Type], wanted: Collection[str]) -> dict[str, TermStats]:
-    """Return statistics of the wanted columns whose values every footer states; entry i describes footer i."""
-    with_rows = [f for f in footers if f.rows]
-    stats = {}
-    for name in with_rows[0].values if with_rows else ():
-        type_ = schema.get(name) if name in wanted else None
-        by_file = [f.values.get(name) for f in footers]
-        if type_ and all(v.type == type_ if v else not f.rows for v, f in zip(by_file, footers, strict=True)):
-            stats[name] = TermStats.build(
-                type_,
-                [(Bound(v.low), Bound(v.high)) if v and v.low is not None else None for v in by_file],
-                [v.nulls if v else 0 for v in by_file],
-                sets=[tuple(v.few) if v and v.few is not None else None if v else () for v in by_file],
-                words=_known_words(type_, by_file),
-            )
-    return stats
-
-
-def _known_words(type_: Type, by_file: Sequence[ColumnValues | None]) -> TermStats | None:
-    sets = [v.words if v else frozenset[str]() for v in by_file]
-    return TermStats.of_sets(type_, sets) if any(sets) else None
-
-
-def read_tail(folder: Folder, name: str, size: int) -> bytes:
-    """Return the end of the file with the whole footer:  ... footer | length (4 bytes) | PAR1"""
-    tail = folder.read_end(name, size, _FIRST_READ_BYTES)
-    length = int.from_bytes(tail[-8:-4], "little") + 8
-    return tail if length <= len(tail) else folder.read_end(name, size, length)
-
-
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """The columns of which more than the default is wanted; see `footers_of`."""
-
-    sets_of: Collection[str]
-    words_of: Collection[str]
-    bounds_of: Collection[str]
-
-
-def _parse_footer(tail: bytes, wanted: _Wanted, read_parts: ReadParts) -> Footer:
+    spark = folder.spark
+    ship_modules(spark)
+    ship_jar(spark)
+    paths = ["/".join(part for part in (folder.root, name) if part) for name in sizes]
+    listed = pa.table({"number": np.arange(len(paths)), "path": paths, "size": pa.array(sizes.values(), pa.int64())})
+    java = gateway(spark)
     try:
-        footer = pq.read_metadata(BytesIO(tail))
-        columns = footer.schema.to_arrow_schema().names
-    except (pa.ArrowException, OSError):
-        return Footer(UNREADABLE, {})  # not Parquet, encrypted, or of an unknown kind
-    sizes, chunks = {quote_name(name): 0 for name in columns}, {}
-    unpacked = dict(sizes)
-    paths = [footer.schema.column(i).path for i in range(footer.num_columns)]
-    times = Counter(paths)
-    for i, path in enumerate(paths):  # address.city: the longest prefix that is a column, as names may have dots
-        owner = max((c for c in columns if f"{path}.".startswith(f"{c}.")), key=len)
-        here = [footer.row_group(g).column(i) for g in range(footer.num_row_groups)]
-        sizes[quote_name(owner)] += sum(c.total_compressed_size for c in here)
-        unpacked[quote_name(owner)] += sum(c.total_uncompressed_size for c in here)
-        if path == owner and times[path] == 1:  # beside a column `a.b`, a struct `a` may have a field `b`
-            chunks[owner] = here
-    return Footer(footer.num_rows, sizes, unpacked, _values_in(footer, chunks, wanted, read_parts))
+        with engines_off(spark), configured(spark, execution__arrow__maxRecordsPerBatch=_FILES_AT_ONCE):
+            files = _in_tasks(spark, listed)
+            tails = files.withColumn("tail", Column(java.footers(spark._jsparkSession, *_java(files, "path", "size"))))
+            planned = tails.mapInArrow(partial(_with_parts_to_read, wanted=wanted), _TO_READ)
+            parts = java.parts(spark._jsparkSession, *_java(planned, "path", "size", "starts", "lengths"))
+            read = planned.withColumn("parts", Column(parts)).drop("path", "size")
+            rows = read.mapInArrow(partial(_parsed, wanted=wanted), _SUMMARY).toArrow().to_pylist()
+    except spark_errors() as error:
+        raise StorageError(f"the footers of the files in {folder.root} cannot be read: {first_line(error)}") from error
+    numbers = np.concatenate([np.frombuffer(row["numbers"], np.int64) for row in rows])
+    return Footers.concat([Footers.of_row(row) for row in rows]).take(np.argsort(numbers))
 
 
-def _values_in(
-    footer: pq.FileMetaData, chunks: Mapping[str, list[pq.ColumnChunkMetaData]], wanted: _Wanted, read_parts: ReadParts
-) -> dict[str, ColumnValues]:
-    if (footer.metadata or {}).keys() & _REBASED:
-        return {}
-    fields = footer.schema.to_arrow_schema()
-    uses_dictionaries = any(c.has_dictionary_page for here in chunks.values() for c in here)
-    values = {}
-    for name, here in chunks.items():
-        kind = fields.field(name).type
-        try:
-            if Type.of_arrow(kind).kind not in _RANGED:
-                continue
-            if quote_name(name) in wanted.bounds_of or any(_has_many_values(c, uses_dictionaries) for c in here):
-                values[quote_name(name)] = _range_of_chunks(kind, here)
-            elif quote_name(name) in wanted.sets_of:
-                values[quote_name(name)] = _set_of_chunks(kind, here, read_parts)
-            if pa.types.is_string(kind) and quote_name(name) in wanted.words_of and quote_name(name) in values:
-                values[quote_name(name)] = _with_words(values[quote_name(name)], kind, here, read_parts)
-        except (ValueError, OverflowError, pa.ArrowException, NotImplementedError):
-            continue  # no statistics, pages without a dictionary, or a value that Python cannot hold
-    return values
+def _in_tasks(spark: SparkSession, listed: pa.Table) -> DataFrame:
+    """Return the files as a frame of several partitions. Spark evaluates nothing on the driver above a repartition."""
+    tasks = max(spark.sparkContext.defaultParallelism, len(listed) // _FILES_OF_TASK)
+    return spark.createDataFrame(listed).repartition(tasks)
 
 
-def _has_many_values(chunk: pq.ColumnChunkMetaData, uses_dictionaries: bool) -> bool:
-    """True if the column has more values in this chunk than a set may have."""
-    max_bytes = _MAX_DICTIONARY_BYTES.get(chunk.physical_type)
-    if max_bytes is None or _nulls(chunk) == chunk.num_values:
-        return False
-    if chunk.has_dictionary_page:
-        return bool(chunk.data_page_offset - chunk.dictionary_page_offset > max_bytes)
-    return uses_dictionaries and chunk.num_values >= _MIN_ROWS_FOR_DICTIONARY
+def _java(frame: DataFrame, *names: str) -> list[Any]:
+    return [frame[name]._jc for name in names]
 
 
-def _range_of_chunks(kind: pa.DataType, chunks: Sequence[pq.ColumnChunkMetaData]) -> ColumnValues:
-    bounds = comparable(pa.array([bound for chunk in chunks for bound in _bounds(chunk)], kind)).to_pylist()
-    low, high = min(bounds, default=None), max(bounds, default=None)
-    return ColumnValues(Type.of_arrow(kind), low, high, None, sum(map(_nulls, chunks)))
+def _with_parts_to_read(batches: Iterator[pa.RecordBatch], wanted: Wanted) -> Iterator[pa.RecordBatch]:
+    """Add the places of the dictionaries that parsing will ask for."""
+    for batch in batches:
+        places = [_asked_for(tail, wanted) for tail in batch["tail"].to_pylist()]
+        starts, lengths = ([[part[side] for part in parts] for parts in places] for side in (0, 1))
+        kind = pa.list_(pa.int64())
+        columns = [*batch.columns, pa.array(starts, kind), pa.array(lengths, kind)]
+        yield pa.record_batch(columns, names=[*batch.schema.names, "starts", "lengths"])
 
 
-def _set_of_chunks(kind: pa.DataType, chunks: Sequence[pq.ColumnChunkMetaData], read_parts: ReadParts) -> ColumnValues:
-    with_values = [c for c in chunks if _nulls(c) < c.num_values]
-    if pa.types.is_boolean(kind):
-        arrays = [pa.array(_bounds(c), kind) for c in with_values]
-    else:
-        arrays = _dictionaries(kind, with_values, read_parts)
-    values = frozenset(v for array in arrays for v in comparable(array).to_pylist())
-    few = values if len(values) <= MAX_DISTINCT else None
-    low, high = min(values, default=None), max(values, default=None)
-    return ColumnValues(Type.of_arrow(kind), low, high, few, sum(map(_nulls, chunks)))
+def _asked_for(tail: bytes, wanted: Wanted) -> list[tuple[int, int]]:
+    parts: dict[tuple[int, int], None] = {}
+
+    def note(places: Sequence[tuple[int, int]]) -> list[bytes]:
+        parts.update(dict.fromkeys(places))
+        raise ValueError("not read yet")  # as if the dictionary could not be read: the next column follows
+
+    parse_footer(tail, wanted, note)
+    return list(parts)
 
 
-def _with_words(
-    known: ColumnValues, kind: pa.DataType, chunks: Sequence[pq.ColumnChunkMetaData], read_parts: ReadParts
-) -> ColumnValues:
-    """Return the values with the words of the texts; without words if a text is in no dictionary."""
-    if known.few is not None:
-        return replace(known, words=words_in_texts(known.few))
-    with_values = [c for c in chunks if _nulls(c) < c.num_values]
-    with suppress(ValueError, pa.ArrowException):
-        arrays = _dictionaries(kind, with_values, read_parts)
-        return replace(known, words=words_in_texts(v for array in arrays for v in array.to_pylist()))
-    return known
+def _parsed(batches: Iterator[pa.RecordBatch], wanted: Wanted) -> Iterator[pa.RecordBatch]:
+    """Parse the files of a task; yield their facts as one row of bytes."""
+    numbers: list[int] = []
+    parts: list[Footers] = []
+    for batch in batches:
+        numbers += batch["number"].to_pylist()
+        footers = [
+            parse_footer(row["tail"], wanted, partial(_parts_read, _read_parts(row))) for row in batch.to_pylist()
+        ]
+        parts.append(Footers.of_files(footers))
+    if parts:
+        yield Footers.concat(parts).to_batch(numbers)
 
 
-def _dictionaries(kind: pa.DataType, chunks: Sequence[pq.ColumnChunkMetaData], read_parts: ReadParts) -> list[pa.Array]:
-    pages = read_parts([dictionary_place(c) for c in chunks]) if chunks else []
-    return [dictionary_values(kind, c, page) for c, page in zip(chunks, pages, strict=True)]
+def _read_parts(row: Mapping[str, Any]) -> dict[tuple[int, int], bytes]:
+    """Return the parts of a file that were read, by place and length."""
+    return dict(zip(zip(row["starts"], row["lengths"], strict=True), row["parts"], strict=True))
 
 
-def _nulls(chunk: pq.ColumnChunkMetaData) -> int:
-    if chunk.statistics is None or not chunk.statistics.has_null_count:
-        raise ValueError("no statistics")
-    return int(chunk.statistics.null_count)
-
-
-def _bounds(chunk: pq.ColumnChunkMetaData) -> list[Value]:
-    """Return minimum and maximum; the empty list if the chunk is all NULL."""
-    if chunk.statistics is not None and chunk.statistics.has_min_max:
-        return [chunk.statistics.min, chunk.statistics.max]
-    if _nulls(chunk) < chunk.num_values:
-        raise ValueError("no range")
-    return []
+def _parts_read(read: Mapping[tuple[int, int], bytes], places: Sequence[tuple[int, int]]) -> list[bytes]:
+    return [read[place] for place in places]

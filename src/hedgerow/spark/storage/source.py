@@ -15,7 +15,7 @@ from hedgerow.spark.start.session import check_grammar, first_line, needs_jvm, s
 from hedgerow.spark.storage.column_identity import CHAR
 from hedgerow.spark.storage.delta_log import delta_log, is_delta
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.spark.storage.footers import Footer, footers_of, mean_widths
+from hedgerow.spark.storage.footers import Footers, footers_of
 from hedgerow.spark.storage.paths import escape_glob, has_pattern, input_files, input_roots, path_in_backticks
 
 if TYPE_CHECKING:
@@ -55,12 +55,12 @@ class Source:
     @cached_property
     def widths(self) -> dict[str, float]:
         """The mean bytes of a stored value of each top-level column: from footers, else by type."""
-        return self._by_column(mean_widths(self._footers))
+        return self._by_column(self._footers.mean_widths())
 
     @cached_property
     def unpacked_widths(self) -> dict[str, float]:
         """The same as `widths` after decompression."""
-        return self._by_column(mean_widths(self._footers, unpacked=True))
+        return self._by_column(self._footers.mean_widths(unpacked=True))
 
     def _by_column(self, measured: Mapping[str, float]) -> dict[str, float]:
         names = [quote_name(field.name) for field in self.frame.schema.fields]
@@ -86,7 +86,7 @@ class Source:
         return input_roots(self.frame)
 
     @cached_property
-    def _footers(self) -> list[Footer]:
+    def _footers(self) -> Footers:
         """The footers of at most `_MAX_FOOTERS` files, from all over the table."""
         folder = Folder(self.frame.sparkSession, "")
         chosen = self.files[:: -(-len(self.files) // _MAX_FOOTERS)] if self.files else []

@@ -24,7 +24,8 @@ from hedgerow.core.pruning.block_stats import Stats, TermStats
 from hedgerow.core.pruning.stated_bounds import stated_bounds
 from hedgerow.spark.storage.delta_log import Snapshot, delta_log
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.spark.storage.footers import UNREADABLE, footers_of, known_terms
+from hedgerow.spark.storage.footer import UNREADABLE
+from hedgerow.spark.storage.footers import footers_of
 from hedgerow.spark.storage.source import Source
 
 _MAX_FOOTERS = 256  # of more files, some from all over the table are read
@@ -73,11 +74,11 @@ def _in_footers(source: Source, columns: Sequence[str]) -> StatedFiles | None:
     sizes = {file: source.sizes[file] if source.sizes else folder.size(file) for file in chosen}
     names = [quote_name(column) for column in columns]
     footers = footers_of(folder, sizes, bounds_of=names)
-    if any(footer.rows == UNREADABLE for footer in footers):
+    rows = footers.rows
+    if (rows == UNREADABLE).any():
         return None
-    rows = np.array([footer.rows for footer in footers], np.int64)
     partitions = _fitting(_in_folders(source, chosen, columns, rows), source.schema)
-    stated = known_terms(footers, source.schema, names)
+    stated = footers.known_terms(source.schema)
     terms = {name: term for name, term in stated.items() if term.type.kind not in NOT_PUSHED} | partitions
     return StatedFiles(Stats(rows, partitions, {}), Stats(rows, terms, {}), len(source.files))
 

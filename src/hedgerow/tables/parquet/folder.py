@@ -20,7 +20,7 @@ from hedgerow.spark.judged import V1_SOURCES
 from hedgerow.spark.start.session import configured, is_remote
 from hedgerow.spark.storage.column_identity import column_identities
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.spark.storage.footers import Footer, footers_of
+from hedgerow.spark.storage.footers import Footers, footers_of
 from hedgerow.spark.storage.paths import escape_glob
 from hedgerow.spark.storage.present_files import PresentFiles
 from hedgerow.spark.write.copies import COPIES, COPY
@@ -131,7 +131,7 @@ class ParquetSnapshot:
 
     def footers(
         self, sizes: Mapping[str, int], sets_of: Collection[str] = (), words_of: Collection[str] = ()
-    ) -> list[Footer]:
+    ) -> Footers:
         return footers_of(Folder(self.folder.spark, self.folder.path), sizes, sets_of, words_of)
 
 

@@ -16,9 +16,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from hedgerow.core.errors import HedgerowError
 from hedgerow.spark.storage.folder import PARTIAL, Folder, is_within
-from hedgerow.spark.storage.footers import UNREADABLE, footers_of
+from hedgerow.spark.storage.footer import UNREADABLE
+from hedgerow.spark.storage.footers import footers_of
 from hedgerow.tables.known_files import CLAIM, PARTITION, SIDE, TRIAL
 from hedgerow.tables.lookups import FOLDER
 from hedgerow.tables.parquet.folder import bring_back, is_half_done
@@ -197,8 +200,10 @@ def _not_of_one_table(target: Folder, contents: Contents) -> list[str]:
         return []
     names = sorted(contents.files)
     footers = footers_of(target, {name: contents.files[name] for name in names})
-    broken = [f"{n} (not Parquet)" for n, footer in zip(names, footers, strict=True) if footer.rows == UNREADABLE]
-    if contents.state:
+    broken = [f"{names[i]} (not Parquet)" for i in np.flatnonzero(footers.rows == UNREADABLE).tolist()]
+    full = np.flatnonzero(footers.rows > 0)
+    if contents.state or not len(full):
         return broken
-    full = [(name, set(footer.columns)) for name, footer in zip(names, footers, strict=True) if footer.rows > 0]
-    return broken + [f"{name} (other columns than {full[0][0]})" for name, columns in full if columns != full[0][1]]
+    present = [sizes[full] > 0 for sizes in footers.columns.values()]  # a column with rows has some bytes
+    differs = np.logical_or.reduce([is_present != is_present[0] for is_present in present])
+    return broken + [f"{names[i]} (other columns than {names[full[0]]})" for i in full[differs].tolist()]

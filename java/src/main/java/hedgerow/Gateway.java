@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Function;
+import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
@@ -11,6 +12,8 @@ import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.functions;
+import org.apache.spark.sql.types.DataTypes;
 import scala.collection.immutable.Map;
 
 /** The methods that Python calls; answers are JSON of `Wire` records. */
@@ -90,6 +93,18 @@ public final class Gateway {
         }
         marked.setAnalyzed();
         return Dataset.ofRows(query.sparkSession(), marked);
+    }
+
+    /** Returns a column with the footers of Parquet files, read where the column is evaluated; see `FileParts`. */
+    public Column footers(SparkSession session, Column path, Column size) {
+        return functions.udf(new FileParts(session.sessionState().newHadoopConf()).footers(), DataTypes.BinaryType)
+            .apply(path, size);
+    }
+
+    /** Returns a column with parts of files, see `FileParts`. */
+    public Column parts(SparkSession session, Column path, Column size, Column starts, Column lengths) {
+        return functions.udf(new FileParts(session.sessionState().newHadoopConf()).parts(),
+            DataTypes.createArrayType(DataTypes.BinaryType)).apply(path, size, starts, lengths);
     }
 
     private static LogicalPlan mark(LogicalPlan node) {
