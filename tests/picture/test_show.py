@@ -91,7 +91,7 @@ def test_a_browser_shows_it(shown: Shown, tmp_path: Path) -> None:
     command = [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom"]
     ran = subprocess.run([*command, f"file://{tmp_path}/page.html"], capture_output=True, text=True, timeout=120)
     assert ran.returncode == 0 and "CONSOLE" not in ran.stderr
-    assert ran.stdout.count("<svg") == 3 and "The tree" in ran.stdout
+    assert ran.stdout.count("<svg") == 4 and "The tree" in ran.stdout
 
 
 def test_a_table_without_queries_or_a_tree(spark: SparkSession, tmp_path: Path) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
 from hedgerow.picture.facts import QueryReads
 
 WIDTH, HEIGHT, LEFT, BELOW = 720, 220, 44, 26
 _MOST_BARS, _MOST_ROWS = 300, 120
+MOST_NAMES = 8  # colours of a stacked chart; the style has as many
 _ROW = 6
 
 
@@ -51,6 +52,31 @@ def opened_map(queries: Sequence[QueryReads], files: int) -> str:
         lines.append(f"<g><title>{escape(_description(query))}</title>{background}")
         lines.append(f'<path class="read" d="{runs}"/></g>')
     return _svg("Files that each query opens", "".join(lines), max(_ROW, len(order) * _ROW))
+
+
+def stacked_levels(levels: Sequence[Mapping[str, int]], names: Sequence[str]) -> str:
+    """Return a bar for each level of a tree, divided by the name of its cuts; all but these names are one part.
+
+    The scale is the number of cuts on the fullest level."""
+    most = max((sum(level.values()) for level in levels), default=1)
+    step = (WIDTH - LEFT) / max(1, len(levels))
+    bars = []
+    for i, level in enumerate(levels):
+        counts = [(f"name{place}", name, level.get(name, 0)) for place, name in enumerate(names)]
+        counts.append(("others", "others", sum(n for name, n in level.items() if name not in names)))
+        below = 0
+        for kind, name, n in counts:
+            if n:
+                top, height = _y((below + n) / most), _y(below / most) - _y((below + n) / most)
+                title = f"<title>level {i + 1}: {n:,} of {escape(name)}</title>"
+                box = f'x="{LEFT + i * step:.1f}" y="{top:.1f}" width="{step * 0.85:.1f}" height="{height:.1f}"'
+                bars.append(f'<g>{title}<rect class="{kind}" {box}/></g>')
+            below += n
+    marks = "".join(
+        f'<text x="{LEFT - 6}" y="{_y(share) + 4:.1f}" class="axis right">{round(share * most):,}</text>'
+        for share in (0, 0.5, 1)
+    )
+    return _svg("Cuts on each level of the tree", marks + "".join(bars) + _below("levels of the tree, the root first"))
 
 
 def share_bar(share: float) -> str:

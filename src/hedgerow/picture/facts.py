@@ -47,8 +47,8 @@ class Branch:
 class Picture:
     """A table with its queries, files, tree and decisions.
 
-    `levels`: the number of cuts on each column, for each level of the tree. `narrow`: for each column that queries
-    filter on, the mean share of rows in files that may hold a given value.
+    `levels`: the number of cuts on each column and of each advanced cut, for each level of the tree. `narrow`: for each
+    column that queries filter on, the mean share of rows in files that may hold a given value.
     """
 
     title: str

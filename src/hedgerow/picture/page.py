@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 
 from hedgerow.core.html import html_table
-from hedgerow.picture.charts import cumulated, opened_map, percent, place_of, share_bar, sorted_bars
+from hedgerow.picture.charts import (
+    MOST_NAMES,
+    cumulated,
+    opened_map,
+    percent,
+    place_of,
+    share_bar,
+    sorted_bars,
+    stacked_levels,
+)
+from hedgerow.picture.cuts_by_level import totals
 from hedgerow.picture.facts import Branch, Picture
 
 _MOST_QUERIES, _OPEN_LEVELS, _MOST_LEVELS = 200, 3, 60
@@ -88,10 +98,26 @@ def _tree(picture: Picture) -> str:
     if picture.tree is None:
         return ""
     note = "<p>Each cut has the rows of the blocks below it. A block may be below several cuts.</p>"
-    columns = dict.fromkeys(column for level in picture.levels for column in level)
-    rows = [[i + 1, *(level.get(c, "") for c in columns)] for i, level in enumerate(picture.levels)]
-    cuts = html_table(rows, ("level", *columns))
-    return f"{note}{_branch(picture.tree, 0)}<h2>Cuts on each column, by level</h2>{cuts}"
+    return f"{note}{_branch(picture.tree, 0)}<h2>Cuts on each column, by level</h2>{_levels(picture.levels)}"
+
+
+def _levels(levels: Sequence[Mapping[str, int]]) -> str:
+    """Return a chart of the cuts of each level, its key with the number of all cuts of a name, and the same as a table.
+
+    Names beyond `MOST_NAMES` share a colour."""
+    names = totals(levels)
+    shown, others = list(names)[:MOST_NAMES], list(names)[MOST_NAMES:]
+    key = "".join(
+        f'<span class="known"><span class="key name{i}"></span><code>{escape(name)}</code> ({names[name]:,})</span> '
+        for i, name in enumerate(shown)
+    )
+    if others:
+        count = sum(names[name] for name in others)
+        key += f'<span class="known"><span class="key others"></span>{len(others):,} others ({count:,})</span>'
+    rows = [[i + 1, *(level.get(name, "") for name in names)] for i, level in enumerate(levels)]
+    table = f"<details><summary>The same as a table</summary>{html_table(rows, ('level', *names))}</details>"
+    note = "<p>A condition that compares more than one column with values is a cut of its own.</p>"
+    return f"{note}{stacked_levels(levels, shown)}<p>{key}</p>{table}"
 
 
 def _branch(branch: Branch, level: int, side: str = "") -> str:

@@ -18,6 +18,7 @@ from hedgerow.core.predicates.nodes import Column, Compare, Literal, columns_of,
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.text_file import write_text
 from hedgerow.core.workload.queries import Query
+from hedgerow.picture.cuts_by_level import cuts_by_level
 from hedgerow.picture.facts import Branch, File, Picture, QueryReads
 from hedgerow.picture.page import page
 from hedgerow.pilot.decision_notes import decisions
@@ -79,7 +80,7 @@ def show(spark: SparkSession, table: str, workload: Workload | None = None, seed
             queries=reads,
             files=files,
             tree=None if tree is None else _branches(tree, files, reads),
-            levels=() if tree is None else tuple(_levels(tree)),
+            levels=() if tree is None else tuple(cuts_by_level(tree)),
             narrow=() if sample is None else tuple(_narrow(opened, queries, sample)),
             decisions=decided,
         )
@@ -151,12 +152,3 @@ def _branches(tree: TreeLayout, files: Sequence[File], reads: Sequence[QueryRead
         (yes, a), (no, b) = child(left), child(right)
         branches[node] = branch(predicate_text(tree.cuts[cut]), a | b, yes, no), a | b
     return branches[0][0]
-
-
-def _levels(tree: TreeLayout) -> list[dict[str, int]]:
-    levels, here = [], [0]
-    while here:
-        cuts = Counter(term_text(c) for node in here for c in columns_of(tree.cuts[tree.nodes[node][0]]))
-        levels.append(dict(cuts))
-        here = [kid for node in here for kid in tree.nodes[node][1:] if kid >= 0]
-    return levels
