@@ -39,6 +39,7 @@ from bench.suites import (
     several_trees,
     tpch_month,
     workloads,
+    two_trees,
     zcurves,
     zcurves_appends,
 )
@@ -81,6 +82,7 @@ SUITES: dict[str, Suite] = {
     "correlated-like": Suite(correlated_like.run, "Searches by LIKE in columns that mostly say the same", 1),
     "several-trees": Suite(several_trees.run, "Several trees, by data, queries, blocks and samples", 40, is_study=True),
     "frontier": Suite(frontier.run, "Ways to read less: copies, second layouts, more trees, finer statistics", 15),
+    "two-trees": Suite(two_trees.run, "Two full copies, each in a tree of its own, beside one", 60),
     "kinds": Suite(kinds.run, "Each kind of condition by itself, by each learner", 3),
     "tpch": Suite(tpch_tables.measure, "TPC-H's eight tables, which queries join", 10),
     "tpcds": Suite(tpcds_tables.measure, "TPC-DS's tables, which queries join", 10),

@@ -34,6 +34,7 @@ from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.trees.greedy import checked_cells, checked_eps, greedy
 from hedgerow.learners.pando.pando import Pando
 from hedgerow.learners.qdtree.qdtree import QdTree
+from hedgerow.sql.workload import Workload
 
 SCALE = {"quick": 0.1, "full": 1.0}
 BLOCK_ROWS_PER_SF = {"quick": 1000, "full": 100}
@@ -63,8 +64,8 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
                 queries_unseen=len(data.unseen),
                 bound=round(data.bounds[0], 4),
                 bound_unseen=round(data.bounds[1], 4),
-                rows_read=round(_read(indexes, data, learned=True), 4),
-                rows_read_unseen=round(_read(indexes, data, learned=False), 4),
+                rows_read=round(share_read(indexes, data.learned), 4),
+                rows_read_unseen=round(share_read(indexes, data.unseen), 4),
                 fit_seconds=round(seconds, 1),
                 details={
                     "stored": round(sum(int(i.blocks.rows.sum()) for i in indexes) / rows, 3),
@@ -74,11 +75,10 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
             )
 
 
-def _read(indexes: Sequence[BlockIndex], data: InMemory, learned: bool) -> float:
+def share_read(indexes: Sequence[BlockIndex], workload: Workload) -> float:
     """Return the mean share of the table's rows that a query reads, each by the index with which it reads least."""
-    predicates = predicates_of(data.learned if learned else data.unseen)
-    read = [[int(i.blocks.rows[i.to_open(p)].sum()) for p in predicates] for i in indexes]
-    return float(np.min(read, axis=0).mean()) / len(data.all_rows)
+    read = [[int(i.blocks.rows[i.to_open(p)].sum()) for p in predicates_of(workload)] for i in indexes]
+    return float(np.min(read, axis=0).mean() / indexes[0].blocks.rows[indexes[0].home_blocks].sum())
 
 
 # --- the ways ---
