@@ -14,6 +14,7 @@ from bench.suites import (
     advise,
     apply,
     attach,
+    best_tree,
     correlated_like,
     draws,
     errorlog,
@@ -72,6 +73,7 @@ SUITES: dict[str, Suite] = {
     "errorlog-ext": Suite(
         partial(errorlog.run, EXTERNAL), "Crash reports of thousands of applications on few releases", 45
     ),
+    "best-tree": Suite(best_tree.run, "How near trees come to the best tree of the same cuts", 30, is_study=True),
     "zcurves": Suite(zcurves.run, "Four tables of the shapes that Z-orders were tried on", 60),
     "zcurves-appends": Suite(
         zcurves_appends.run,
