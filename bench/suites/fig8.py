@@ -28,7 +28,13 @@ from hedgerow.sql.workload import Workload
 
 SCALE = {"quick": 0.1, "full": 1.0}
 QUICK_SECONDS = 5
-CASES: tuple[Case, ...] = (ALGORITHM_1, WOODBLOCK, ("qdtree", {"recurrence": 1}), ("qdtree", {}))
+CASES: tuple[Case, ...] = (
+    ALGORITHM_1,
+    WOODBLOCK,
+    ("qdtree", {"recurrence": 1}),
+    ("qdtree", {}),
+    ("qdtree", {"effort": "thorough"}),
+)
 
 
 def run(options: Options) -> Iterator[dict[str, Any]]:
