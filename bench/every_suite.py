@@ -39,8 +39,8 @@ from bench.suites import (
     selective,
     several_trees,
     tpch_month,
-    workloads,
     two_trees,
+    workloads,
     zcurves,
     zcurves_appends,
 )
