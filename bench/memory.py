@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -167,9 +168,9 @@ def _learned(data: InMemory, learner: str, params: str, seed: int) -> tuple[Prob
     """Return the problem, the layout with its learning curve, and the seconds of learning; `params` are JSON."""
     own = json.loads(params)
     options = own.get("recurrence", "auto"), own.get("cuts", USUAL), seed, own.get("effort", "normal")
-    problem = problem_of(data, *options)
+    problem = counted(data, problem_of(data, *options), own)
     start = time.perf_counter()
-    layout, curve = fitted(data, problem, (learner, own))
+    layout, curve = fitted(problem, (learner, own))
     return problem, layout, curve, time.perf_counter() - start
 
 
@@ -198,15 +199,19 @@ class _TableCounter:
     def count(self, layout: Layout) -> Stats:
         return _noted(layout.features, self.data).stats(blocks_of(layout, self.data), layout.blocks)
 
+    def count_together(self, layouts: Sequence[Layout]) -> tuple[Ints, Ints]:
+        blocks = np.array([blocks_of(layout, self.data) for layout in layouts], np.int64)
+        combinations, rows = np.unique(blocks, axis=1, return_counts=True)
+        return combinations, rows
 
-def counted(data: InMemory, problem: Problem) -> Problem:
-    """Return the problem with a counter of cells over all rows."""
-    return replace(problem, counter=_TableCounter(data))
+
+def counted(data: InMemory, problem: Problem, params: Mapping[str, Any] = MappingProxyType({})) -> Problem:
+    """Return the problem with a counter of cells over all rows, unless the parameters have `exact=False`."""
+    return replace(problem, counter=_TableCounter(data) if params.get("exact", True) else None)
 
 
-def fitted(data: InMemory, problem: Problem, case: Case) -> tuple[Layout, tuple[Point, ...]]:
+def fitted(problem: Problem, case: Case) -> tuple[Layout, tuple[Point, ...]]:
     """Return the layout that a learner finds, and its learning curve if it has one."""
-    problem = counted(data, problem) if case[1].get("exact", True) else replace(problem, counter=None)
     model = _model(case)
     return model.search(problem) if isinstance(model, Woodblock) else (model.fit(problem), ())
 

@@ -30,7 +30,7 @@ import pyarrow.parquet as pq
 
 from bench.data.errorlog_data import EXTERNAL, QUERIED_COLUMNS, table
 from bench.data.errorlog_queries import conditions
-from bench.memory import InMemory, bound, fitted, index_of, predicates_of, problem_of, reads_of
+from bench.memory import InMemory, bound, counted, fitted, index_of, predicates_of, problem_of, reads_of
 from bench.options import Case, Options
 from bench.record import line, progress
 from hedgerow.core.index.block_index import BlockIndex
@@ -103,8 +103,8 @@ class Table:
         some = self.rows.slice(self.since, self.until - self.since)
         queries = bound(texts, some)
         data = InMemory("replay", some, queries, queries, (0.0, 0.0), self.block_rows)
-        problem = problem_of(data, case[1].get("recurrence", "auto"), seed=seed)
-        layout, _ = fitted(data, problem, case)
+        problem = counted(data, problem_of(data, case[1].get("recurrence", "auto"), seed=seed), case[1])
+        layout, _ = fitted(problem, case)
         if if_it_pays and estimated_gain(layout, data, problem.sample) <= REWRITE * len(some):
             return
         self.parts.append(index_of(layout, data))

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from bench.matching import matching
-from bench.memory import InMemory, blocks_of, bound, fitted, indexed, problem_of, reads_of
+from bench.memory import InMemory, blocks_of, bound, counted, fitted, indexed, problem_of, reads_of
 from bench.options import MTO, PANDO, Case, Options, by_trees
 from bench.read_by_trees import TreeIndex
 from bench.record import line, progress
@@ -107,9 +107,10 @@ def _measured(
 ) -> dict[str, Any]:
     learner, params = case
     progress(f"several-trees: seed {options.seed}, {name}, {learner} {dict(params)}")
-    problem = problem_of(learned_from, params.get("recurrence", "auto"), seed=options.seed, each=sampled)
+    given = {name: params[name] for name in ("recurrence", "cuts") if name in params}
+    problem = counted(learned_from, problem_of(learned_from, **given, seed=options.seed, each=sampled), params)
     start = time.perf_counter()
-    layout, _ = fitted(learned_from, problem, case)
+    layout, _ = fitted(problem, case)
     fitted_at = time.perf_counter()
     blocks_of(layout, data)
     routed = time.perf_counter() - fitted_at

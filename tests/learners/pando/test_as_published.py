@@ -10,15 +10,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from hedgerow.core.layouts.tree import Path
+from hedgerow.core.layouts.tree import Path, TreeLayout
 from hedgerow.core.learning.cells.merge import Cells, merge_cheapest
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.workload.query_clauses import Clauses, Lists
 from hedgerow.learners.pando import pando
-from hedgerow.learners.pando.forest import Nodes, forest, product
+from hedgerow.learners.pando.forest import Nodes, forest, layout_of
 from hedgerow.learners.pando.pando import Pando
 from hedgerow.learners.pando.path_facts import facts_of_leaves, promised_facts
-from tests.support.tree_problems import a_problem
+from tests.support.tree_problems import a_problem, sampled
 
 randoms = st.integers(0, 2**32).map(Random)
 
@@ -28,7 +28,7 @@ def test_leaves_have_no_facts_that_their_cuts_exclude(random: Random) -> None:
     _, problem = a_problem(random)
     promised = promised_facts(problem.cuts)
     trees = forest(problem, 2, 1, -1.0, False, 10_000, promised)
-    for tree in (product(problem, [nodes]) for nodes in trees):
+    for tree in (layout_of(problem, nodes) for nodes in trees):
         leaf = tree.assign(problem.sample.rows)
         some, other = facts_of_leaves(tree, problem.cuts, promised)
         for number in range(tree.blocks):
@@ -103,17 +103,22 @@ def test_every_cut_is_the_best_by_the_cuts_above(random: Random) -> None:
     assert slow.best() == pytest.approx(0)
 
 
-@given(random=randoms)
-def test_leaves_are_as_small_as_the_number_of_cells_allows(random: Random) -> None:
-    _, problem = a_problem(random)
-    most, k = random.choice((2, 4, 9)), random.randint(1, 3)
+@pytest.mark.parametrize("seed", range(30))
+def test_leaves_are_as_small_as_the_tuples_of_all_rows_allow(seed: int) -> None:
+    rows, problem = sampled(seed)
+    most, k = (2, 4, 9, 30)[seed % 4], seed % 3 + 1
+
+    def tuples(trees: list[TreeLayout]) -> int:
+        return len(set(zip(*(tree.assign(rows).tolist() for tree in trees), strict=True)))
+
     with patch.object(pando, "MOST_CELLS", most):
-        trees = Pando(k, "skip", "tuned", "trees")._grown(problem, k)
-        assert product(problem, trees).blocks < most
-        promised, sizes = promised_facts(problem.cuts), pando.leaf_sizes(len(problem.sample))
-        by_size = [forest(problem, k, size, -1.0, False, most, promised) for size in sizes]
-        chosen = [i for i, grown in enumerate(by_size) if grown == trees]
-        assert any(i == 0 or product(problem, by_size[i - 1]).blocks >= most for i in chosen)
+        trees = Pando(k, "skip", "tuned", "trees").trees(problem)
+        assert tuples(trees) < most
+        promised, sizes = promised_facts(problem.cuts), pando.leaf_sizes(1, len(problem.sample))
+        grown = [forest(problem, k, size, -1.0, False, most, promised) for size in sizes]
+        by_size = [[layout_of(problem, nodes) for nodes in forest_] for forest_ in grown]
+        chosen = [i for i, layouts in enumerate(by_size) if layouts == trees]
+        assert any(i == 0 or tuples(by_size[i - 1]) >= most for i in chosen)
 
 
 # --- blocks -----------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.virtual_blocks import virtual_index
 from hedgerow.core.predicates.nodes import And, Compare, Predicate, col, lit
-from hedgerow.learners.pando.forest import Nodes, forest, product
+from hedgerow.learners.pando.forest import Nodes, forest, layout_of, product
 from hedgerow.learners.pando.pando import Pando
 from hedgerow.learners.qdtree.qdtree import QdTree
 from tests.support.tree_problems import Slow, a_problem
@@ -110,12 +110,13 @@ def test_cuts_that_are_not_tried_would_not_be_taken(random: Random) -> None:
 def test_the_product_divides_rows_as_all_trees_do(random: Random) -> None:
     _, problem = a_problem(random)
     most = random.choice((3, 8, 10_000))
-    trees = forest(problem, random.randint(1, 4), 1, 0.2, True, most)
+    trees = [layout_of(problem, nodes) for nodes in forest(problem, random.randint(1, 4), 1, 0.2, True, most)]
     rows = problem.sample.rows
-    each = np.stack([product(problem, [tree]).assign(rows) for tree in trees])
-    together = product(problem, trees)
-    pairs = {(*column, block) for *column, block in zip(*each.tolist(), together.assign(rows).tolist(), strict=True)}
-    assert len(pairs) == len({p[:-1] for p in pairs}) == len({p[-1] for p in pairs}) == max(1, together.blocks)
+    of_row = list(zip(*(tree.assign(rows).tolist() for tree in trees), strict=True))
+    tuples = sorted(set(of_row))
+    together = product(problem, trees, np.array(tuples).T)
+    assert together.assign(rows).tolist() == [tuples.index(leaves) for leaves in of_row]
+    assert together.blocks == len(tuples)
 
 
 @given(random=randoms)

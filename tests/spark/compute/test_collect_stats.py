@@ -80,6 +80,16 @@ def test_a_sample_stands_for_all_rows(spark: SparkSession, tmp_path: Path) -> No
     assert abs(some - all_rows).max() < 300 and abs(int(some.sum()) - 4_000) <= 1
 
 
+def test_rows_are_counted_by_the_blocks_of_several_layouts(spark: SparkSession, tmp_path: Path) -> None:
+    source = open_source(spark, write_events(spark, str(tmp_path / "events"), rows=4_000))
+    layouts = [TreeLayout((Compare(col("id"), "<", lit(n)),), ((0, ~0, ~1),)) for n in (3000, 1000)]
+    blocks, rows = TableCounter(source, []).count_together(layouts)
+    assert blocks.T.tolist() == [[0, 0], [0, 1], [1, 1]] and rows.tolist() == [1000, 2000, 1000]
+    blocks, some = TableCounter(source, [], most=1_000, seed=3).count_together(layouts)
+    assert blocks.T.tolist() == [[0, 0], [0, 1], [1, 1]]
+    assert abs(some - rows).max() < 300 and abs(int(some.sum()) - 4_000) <= 2
+
+
 def test_a_condition_that_fails_inside_of_nullif_is_unknown(spark: SparkSession, tmp_path: Path) -> None:
     """Spark evaluates the part that NULLIF needs twice ahead of all else, unless it is told not to."""
     source, word = str(tmp_path / "source"), "CASE WHEN id % 3 = 0 THEN 'SS' WHEN id % 3 = 1 THEN '5' ELSE 'b1' END"

@@ -6,6 +6,7 @@ A learner may need this while it fits, for a tree of many small cells. `RowCount
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -19,10 +20,16 @@ from hedgerow.core.pruning.row_batch import Rows
 
 
 class BlockCounter(Protocol):
-    """A pure function from a layout to the statistics of its blocks, so that `fit` stays a pure function too."""
+    """Pure functions from layouts to counts of a table's rows, so that `fit` stays a pure function too."""
 
     def count(self, layout: Layout) -> Stats:
         """Return the statistics of each block, with rows counted as rows of the table."""
+
+    def count_together(self, layouts: Sequence[Layout]) -> tuple[Ints, Ints]:
+        """Return the combinations of blocks, one of each layout, that rows have, and the number of rows of each.
+
+        Combinations are columns of an array (layouts, combinations), in lexicographic order.
+        """
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,14 @@ class RowCounter:
     def count(self, layout: Layout) -> Stats:
         searched = replace(self, rows=with_searches(self.rows, layout.features))
         return searched.stats(layout.assign(searched.rows).astype(np.int64), layout.blocks)
+
+    def count_together(self, layouts: Sequence[Layout]) -> tuple[Ints, Ints]:
+        rows = with_searches(self.rows, [feature for layout in layouts for feature in layout.features])
+        blocks = np.array([layout.assign(rows) for layout in layouts], np.int64)
+        combinations, of = np.unique(blocks, axis=1, return_inverse=True)
+        counts = np.bincount(of.reshape(-1)[: self.counted], minlength=combinations.shape[1])
+        # A combination of rows that do not count is in the table too.
+        return combinations, np.maximum(1, np.round(counts * self.weight)).astype(np.int64)
 
     def stats(self, entry: Ints, entries: int) -> Stats:
         """Return the statistics of entries, where row i belongs to entry `entry[i]`."""

@@ -118,10 +118,13 @@ class Problem:
         """The queries as clauses over the cuts."""
         return Clauses.of(self.cuts, self.predicates, self.weights)
 
+    @property
+    def table_counter(self) -> BlockCounter:
+        return self.counter or RowCounter(self.sample.rows, 1 / self.sample.fraction)
+
     def cells(self, layout: Layout) -> Cells:
         """Return the blocks of a preliminary layout as cells, with the facts in an index of these blocks."""
-        counter = self.counter or RowCounter(self.sample.rows, 1 / self.sample.fraction)
-        stats = counter.count(layout)
+        stats = self.table_counter.count(layout)
         rows = stats.rows
         outcomes = np.array([possible_outcomes(cut, stats) for cut in self.cuts], np.uint8)
         bits = outcomes.reshape(len(self.cuts), len(rows)).T

@@ -10,7 +10,7 @@ with the largest gain. Gains only fall while other trees grow, so an earlier gai
 again only when its bound is the highest, and only for the cuts with the highest bounds.
 
 The product of the trees is one tree again. Each of its leaves has the rows with the same leaf in every tree: Pando's
-k-tuples.
+k-tuples. A tuple is a column of leaf numbers.
 """
 
 from __future__ import annotations
@@ -56,20 +56,32 @@ def forest(
     return growth.nodes
 
 
-def product(problem: Problem, trees: Sequence[Nodes]) -> TreeLayout:
-    """Return one tree that divides rows like all these trees together, without cuts that divide no sample rows."""
+def layout_of(problem: Problem, nodes: Nodes) -> TreeLayout:
+    """Return a tree as a layout; its leaves are numbered from left to right."""
+    tree = tree_of(problem, nodes)
+    return tree.relabelled(np.argsort([leaf for leaf, _ in tree.paths()]).tolist())
+
+
+def product(problem: Problem, trees: Sequence[TreeLayout], tuples: Ints) -> TreeLayout:
+    """Return one tree that divides rows like all these trees together; leaf i has the rows of tuple i.
+
+    `tuples` are columns in lexicographic order, each with a leaf of every tree. A cut that divides none of them is left
+    out, so a row of another tuple goes to a leaf beside it.
+    """
+    number = {cut: i for i, cut in enumerate(problem.cuts)}
+    right_from = [_first_on_the_right(tree) for tree in trees]
     nodes: Nodes = []
     leaves = 0
-    todo = [(0, _root(trees[0]), np.arange(problem.truth.shape[1]), NO_PARENT, 0)]
+    todo = [(0, _root(trees[0]), np.arange(tuples.shape[1]), NO_PARENT, 0)]
     while todo:
-        tree, node, rows, parent, side = todo.pop()
+        tree, node, some, parent, side = todo.pop()
         while node >= 0 or tree + 1 < len(trees):
             if node < 0:
                 tree += 1
                 node = _root(trees[tree])
                 continue
-            cut, left, right = trees[tree][node]
-            goes_left = problem.truth[cut][rows]
+            cut, left, right = trees[tree].nodes[node]
+            goes_left = tuples[tree][some] < right_from[tree][node]
             if goes_left.all() or not goes_left.any():
                 node = left if goes_left.all() else right
                 continue
@@ -78,15 +90,25 @@ def product(problem: Problem, trees: Sequence[Nodes]) -> TreeLayout:
             child, leaves = ~leaves, leaves + 1
         else:
             child = len(nodes)
-            nodes.append([cut, 0, 0])
-            todo += [(tree, right, rows[~goes_left], child, 2), (tree, left, rows[goes_left], child, 1)]
+            nodes.append([number[trees[tree].cuts[cut]], 0, 0])
+            todo += [(tree, right, some[~goes_left], child, 2), (tree, left, some[goes_left], child, 1)]
         if parent != NO_PARENT:
             nodes[parent][side] = child
     return tree_of(problem, nodes)
 
 
-def _root(tree: Nodes) -> int:
-    return 0 if tree else ~0
+def _root(tree: TreeLayout) -> int:
+    return 0 if tree.nodes else ~0
+
+
+def _first_on_the_right(tree: TreeLayout) -> Ints:
+    """Return for each node the number of the first leaf on its right side."""
+    first, on_the_right = np.zeros((2, len(tree.nodes)), np.int64)
+    for node in reversed(tree.top_down()):
+        _, left, right = tree.nodes[node]
+        first[node] = ~left if left < 0 else first[left]
+        on_the_right[node] = ~right if right < 0 else first[right]
+    return on_the_right
 
 
 def _thinned(problem: Problem) -> tuple[Problem, float]:

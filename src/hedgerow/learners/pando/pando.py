@@ -15,19 +15,22 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, get_args
+from functools import cache
+from typing import ClassVar, NamedTuple, get_args
 from typing import Literal as Choice
 
 import numpy as np
 
-from hedgerow.core.arrays import Bools, Ints
+from hedgerow.core.arrays import Ints
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.tree import TreeLayout
+from hedgerow.core.learning.block_counter import BlockCounter, RowCounter
 from hedgerow.core.learning.cells.merge import Cells, merge, merge_cheapest
 from hedgerow.core.learning.problem import Problem
+from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.trees.greedy import Criterion, cells_by_trial, checked_cells, checked_eps
 from hedgerow.core.workload.query_clauses import Clauses, Lists
-from hedgerow.learners.pando.forest import BY_ROWS, Nodes, forest, product
+from hedgerow.learners.pando.forest import BY_ROWS, forest, layout_of, product
 from hedgerow.learners.pando.path_facts import facts_of_leaves, promised_facts
 
 MOST_CELLS, CELLS_PER_BLOCK = 10_000, 12  # the paper's limit; our limit: more cells make worse blocks
@@ -46,7 +49,7 @@ class Pando:
 
     `criterion`: as in `QdTree`. `cells`: the mean number of cells in a block; leaves are at most that much
     smaller than a block. With 1 a leaf has as many rows as a block. "tuned", as in the paper: the smallest leaves with
-    which the table has fewer than 10,000 cells.
+    which the table has fewer than 10,000 cells; with `cost="trees"` leaves are never smaller.
 
     `cost`: how reads are estimated. "statistics": by our block index. "trees", as in the paper: a query skips a leaf
     that the cuts above it exclude, and opens each block with a row of a read leaf in every tree.
@@ -83,54 +86,79 @@ class Pando:
         """Return the trees from whose cells `fit` makes the blocks, for a given k. Their leaves are not blocks."""
         if self.k == "auto":
             raise LayoutError("k must be a number of trees")
-        return [product(problem, [tree]) for tree in self._grown(problem, self.k)]
+        return self._grown(problem, self.k).trees
 
-    def _blocks(self, problem: Problem, k: int) -> tuple[TreeLayout, float]:
-        return self._joined(problem, self._grown(problem, k))
-
-    def _grown(self, problem: Problem, k: int) -> list[Nodes]:
-        eps, promised = checked_eps(problem, self.criterion), self._promised(problem)
-        if self.cells == "tuned":
-            return _tuned(lambda least: forest(problem, k, least, eps, False, MOST_CELLS, promised), problem)
-        cells = checked_cells(problem, self.cells)
+    def _grown(self, problem: Problem, k: int) -> _Grown:
+        by_trees, eps = self.cost == "trees", checked_eps(problem, self.criterion)
+        promised = promised_facts(problem.cuts) if by_trees else BY_ROWS
+        cells = 1 if self.cells == "tuned" else checked_cells(problem, self.cells)
         blocks = len(problem.sample) // problem.sample_block_rows
         most_cells = MOST_CELLS if cells == 1 else min(MOST_CELLS, CELLS_PER_BLOCK * blocks)
-        return forest(problem, k, max(1, problem.sample_block_rows // cells), eps, cells > 1, most_cells, promised)
+        counter = problem.table_counter if by_trees else RowCounter(problem.sample.rows)
 
-    def _promised(self, problem: Problem) -> Bools:
-        return promised_facts(problem.cuts) if self.cost == "trees" else BY_ROWS
+        def grown(least: int) -> list[TreeLayout]:
+            nodes = forest(problem, k, least, eps, cells > 1, most_cells, promised)
+            return [layout_of(problem, tree) for tree in nodes]
 
-    def _joined(self, problem: Problem, trees: list[Nodes]) -> tuple[TreeLayout, float]:
+        least = 1 if self.cells == "tuned" else max(1, problem.sample_block_rows // cells)
+        if self.cells == "tuned" or by_trees:
+            return _with_few_tuples(grown, least, problem.sample, counter)
+        return _Grown.counted(grown(least), counter)
+
+    def _blocks(self, problem: Problem, k: int) -> tuple[TreeLayout, float]:
         """Return the layout of the trees' cells in blocks, and the mean share of the rows that queries read in it."""
-        tree = product(problem, trees)
-        leaves = problem.cells(tree)
-        all_reads = float(problem.clauses.weights.sum()) * int(leaves.rows.sum()) or 1.0
-        if self.cells == len(trees) == 1:
-            return tree, 1 - leaves.skipped(np.arange(tree.blocks), problem.clauses) / all_reads
+        grown = self._grown(problem, k)
+        tree = product(problem, grown.trees, grown.tuples)
         if self.cost == "trees":
-            block = merge_cheapest(*_read_by_trees(problem, trees, tree, leaves.rows), problem.block_rows)
+            cells, clauses, join = *_read_by_trees(problem, grown), merge_cheapest
         else:
-            block = merge(leaves, problem.clauses, problem.block_rows)
-        return tree.relabelled(block.tolist()), 1 - leaves.skipped(block, problem.clauses) / all_reads
+            cells, clauses, join = problem.cells(tree), problem.clauses, merge
+        single = self.cells == k == 1
+        block = np.arange(tree.blocks) if single else join(cells, clauses, problem.block_rows)
+        all_reads = float(clauses.weights.sum()) * int(cells.rows.sum()) or 1.0
+        share = 1 - cells.skipped(block, clauses) / all_reads
+        return tree if single else tree.relabelled(block.tolist()), share
 
 
-def leaf_sizes(rows: int) -> list[int]:
+class _Grown(NamedTuple):
+    """Trees, the tuples of leaves that rows have, and the number of rows of each tuple."""
+
+    trees: list[TreeLayout]
+    tuples: Ints
+    rows: Ints
+
+    @staticmethod
+    def counted(trees: list[TreeLayout], counter: BlockCounter) -> _Grown:
+        return _Grown(trees, *counter.count_together(trees))
+
+
+def leaf_sizes(least: int, rows: int) -> list[int]:
     """Return sizes of leaves in sample rows, each about a fifth larger; with the last there is one leaf."""
-    sizes: list[int] = np.unique(np.geomspace(1, max(1, rows), LEAF_SIZES).astype(np.int64)).tolist()
+    sizes: list[int] = np.unique(np.geomspace(least, max(least, rows), LEAF_SIZES).astype(np.int64)).tolist()
     return sizes
 
 
-def _tuned(grown: Callable[[int], list[Nodes]], problem: Problem) -> list[Nodes]:
-    """Return the trees with the smallest leaves whose product has fewer than `MOST_CELLS` leaves, by bisection.
+def _with_few_tuples(
+    grown: Callable[[int], list[TreeLayout]], least: int, sample: Sample, counter: BlockCounter
+) -> _Grown:
+    """Return the trees with the smallest leaves by which rows have fewer than `MOST_CELLS` tuples, by bisection.
 
-    Cells mostly become more as leaves become smaller. If not, a smaller size may fit too, but not the next one.
+    Tuples mostly become more as leaves become smaller. If not, a smaller size may fit too, but not the next one. The
+    counted rows have nearly all tuples of the sample's rows, so the sample rules out sizes first.
     """
-    sizes = leaf_sizes(len(problem.sample))
+    sizes, grown = leaf_sizes(least, len(sample)), cache(grown)
+    counted = cache(lambda size: _Grown.counted(grown(size), counter))
+    of_sample = RowCounter(sample.rows)
+
+    def fits_sample(size: int) -> bool:
+        return of_sample.count_together(grown(size))[0].shape[1] < MOST_CELLS
 
     def fits(size: int) -> bool:
-        return product(problem, grown(size)).blocks < MOST_CELLS
+        return counted(size).tuples.shape[1] < MOST_CELLS
 
-    return grown(sizes[bisect_left(sizes, True, hi=len(sizes) - 1, key=fits)])
+    last = len(sizes) - 1
+    at = bisect_left(sizes, True, hi=last, key=fits_sample)
+    return counted(sizes[bisect_left(sizes, True, lo=at, hi=last, key=fits)])
 
 
 def _fewest(reads: Callable[[int], float]) -> int:
@@ -145,18 +173,12 @@ def _fewest(reads: Callable[[int], float]) -> int:
     return best
 
 
-def _read_by_trees(problem: Problem, trees: list[Nodes], cells: TreeLayout, sizes: Ints) -> tuple[Cells, Clauses]:
+def _read_by_trees(problem: Problem, grown: _Grown) -> tuple[Cells, Clauses]:
     """Return the paper's cost as clauses: a query reads a block with, in each tree, a row in a leaf that it reads."""
-    rows, clauses = problem.sample.rows, problem.clauses
-    promised = promised_facts(problem.cuts)
-    of_cell, first_row = np.unique(cells.assign(rows), return_index=True)
-    read = []
-    for tree in trees:
-        layout = product(problem, [tree])
-        read.append(clauses.may(*facts_of_leaves(layout, problem.cuts, promised))[layout.assign(rows)[first_row]])
+    clauses, promised = problem.clauses, promised_facts(problem.cuts)
+    read = [clauses.may(*facts_of_leaves(tree, problem.cuts, promised)) for tree in grown.trees]
     queries = len(clauses.weights)
-    needs = [[t * queries + q for t in range(len(trees))] for q in range(queries)]
-    some = np.ones((len(sizes), len(trees) * queries), bool)
-    some[of_cell] = np.concatenate(read, axis=1)
+    needs = [[t * queries + q for t in range(len(read))] for q in range(queries)]
+    some = np.concatenate([may[leaves] for may, leaves in zip(read, grown.tuples, strict=True)], axis=1)
     by_tree = Clauses(Lists.of([[2 * i] for i in range(some.shape[1])]), Lists.of(needs), clauses.weights)
-    return Cells(sizes, some, np.zeros_like(some)), by_tree
+    return Cells(grown.rows, some, np.zeros_like(some)), by_tree

@@ -13,6 +13,7 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 
+from hedgerow.core.arrays import Ints
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
 from hedgerow.core.index.sums import has_sum, is_sum, sum_stats
@@ -259,6 +260,25 @@ def collect_blocks(
     with configured(frame.sparkSession, execution__arrow__maxRecordsPerBatch=_BATCH_ROWS, **settings):
         ids, stats = _summary_of_tasks(read, summarised)
     return regroup(stats, list(map(int, ids)), layout.blocks)
+
+
+def count_combinations(
+    frame: DataFrame, layouts: Sequence[Layout], schema: Mapping[str, Type], joins: Joins = NO_JOINS
+) -> tuple[Ints, Ints]:
+    """Return the combinations of blocks that rows have, as columns in lexicographic order, and their numbers of rows.
+
+    A combination has a block of each layout.
+    """
+    features = [feature for layout in layouts for feature in layout.features]
+    frame, schema = joins.widened(frame, features), {**schema, **joins.schema}
+    names = [helper_name(f"block_{i}") for i in range(len(layouts))]
+    settings: dict[str, int | bool] = {}
+    for name, layout in zip(names, layouts, strict=True):
+        frame = with_block(frame, layout, schema).withColumnRenamed(BLOCK, name)
+        settings |= settings_for(layout)
+    with engines_off(frame.sparkSession), configured(frame.sparkSession, **settings):
+        counted = frame.groupBy(*names).count().toArrow().sort_by([(name, "ascending") for name in names])
+    return np.array([counted[name].to_numpy() for name in names], np.int64), counted["count"].to_numpy()
 
 
 def _chunks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:

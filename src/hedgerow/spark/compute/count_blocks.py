@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hedgerow.core.arrays import Ints
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.predicates.nodes import Feature
 from hedgerow.core.predicates.sql_text import feature_text
 from hedgerow.core.pruning.block_stats import Stats
-from hedgerow.spark.compute.collect_stats import collect_blocks
+from hedgerow.spark.compute.collect_stats import collect_blocks, count_combinations
 from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.storage.source import Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 MAX_COUNTED_ROWS = 1_000_000
 
@@ -36,13 +41,30 @@ class TableCounter:
     def count(self, layout: Layout) -> Stats:
         started = perf_counter()
         items = {feature_text(item): item for item in (*self.items, *layout.features)}
-        frame, rows = self.source.frame, self.source.rows
-        share = 1.0 if self.most is None else min(1.0, self.most / max(1, rows))
-        if share < 1:
-            frame = frame.sample(share, self.seed + 1)  # other rows than the learner's sample
-        stats = collect_blocks(frame, layout, list(items.values()), self.source.schema, self.joins)
-        if share < 1:
-            counted = max(1, int(stats.rows.sum()))
-            stats = replace(stats, rows=np.round(stats.rows * (rows / counted)).astype(np.int64))
+        stats = collect_blocks(self._counted, layout, list(items.values()), self.source.schema, self.joins)
+        stats = replace(stats, rows=self._in_table(stats.rows))
         self.seconds += perf_counter() - started
         return stats
+
+    def count_together(self, layouts: Sequence[Layout]) -> tuple[Ints, Ints]:
+        started = perf_counter()
+        combinations, rows = count_combinations(self._counted, layouts, self.source.schema, self.joins)
+        self.seconds += perf_counter() - started
+        return combinations, np.maximum(1, self._in_table(rows))
+
+    @property
+    def _share(self) -> float:
+        return 1.0 if self.most is None else min(1.0, self.most / max(1, self.source.rows))
+
+    @property
+    def _counted(self) -> DataFrame:
+        """The rows that are counted; they are other rows than those of the learner's sample."""
+        frame, share = self.source.frame, self._share
+        return frame.sample(share, self.seed + 1) if share < 1 else frame
+
+    def _in_table(self, counts: Ints) -> Ints:
+        """Return the numbers of rows in the table for numbers of counted rows."""
+        if self._share == 1:
+            return counts
+        scaled: Ints = np.round(counts * (self.source.rows / max(1, int(counts.sum())))).astype(np.int64)
+        return scaled
