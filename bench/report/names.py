@@ -86,8 +86,18 @@ def method(learner: str, params: Mapping[str, Any]) -> str:
 
 
 def is_published(learner: str, params: Mapping[str, Any]) -> bool:
-    """True if the layout is a paper's, whichever index is read."""
-    return method(learner, params).endswith(("published", _OUR_INDEX))
+    """True if the layout is a paper's, and is read as in the paper.
+
+    >>> published = {"k": 1, "cells": 1, "criterion": "skip", "cost": "trees", "recurrence": 1, "cuts": "atoms"}
+    >>> is_published("pando", published), is_published("pando", {**published, "index": "trees"})
+    (False, True)
+    """
+    return method(learner, params).endswith("published")
+
+
+def is_published_layout(learner: str, params: Mapping[str, Any]) -> bool:
+    """True if the layout is a paper's, and is read with our index."""
+    return method(learner, params).endswith(_OUR_INDEX)
 
 
 def is_default(learner: str, params: Mapping[str, Any]) -> bool:
