@@ -151,14 +151,16 @@ def _with_few_tuples(
     of_sample = RowCounter(sample.rows)
 
     def fits_sample(size: int) -> bool:
-        return of_sample.count_together(grown(size))[0].shape[1] < MOST_CELLS
+        return len(of_sample.count_together(grown(size))[0].T) < MOST_CELLS
 
     def fits(size: int) -> bool:
-        return counted(size).tuples.shape[1] < MOST_CELLS
+        return len(counted(size).tuples.T) < MOST_CELLS
 
-    last = len(sizes) - 1
-    at = bisect_left(sizes, True, hi=last, key=fits_sample)
-    return counted(sizes[bisect_left(sizes, True, lo=at, hi=last, key=fits)])
+    def first(at: int, fits: Callable[[int], bool]) -> int:
+        last = len(sizes) - 1
+        return at if fits(sizes[at]) else bisect_left(sizes, True, lo=min(at + 1, last), hi=last, key=fits)
+
+    return counted(sizes[first(first(0, fits_sample), fits)])
 
 
 def _fewest(reads: Callable[[int], float]) -> int:
