@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bench.data.zcurves_tables import SHAPES, queries, table_of
-from bench.memory import InMemory, bound, fitted, indexed, problem_of, reads_of
+from bench.memory import InMemory, bound, counted, fitted, indexed, problem_of, reads_of
 from bench.options import LEARNED_BITS, Case, Options, by_bounds
 from bench.read_by_trees import TreeIndex
 from bench.record import line, progress
@@ -65,7 +65,7 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
         steps = steps_of(name, options)
         for case in options.cases(CASES[options.form]):
             first, layout = _problem(steps[0].new, case, options), None
-            layout, _ = fitted(steps[0].new, first, case)
+            layout, _ = fitted(counted(steps[0].new, first, case[1]), case)
             assert isinstance(layout, CurveLayout)
             for way in WAYS:
                 progress(f"zcurves-appends: {name}, seed {options.seed}, {case[0]}({dict(case[1])}), {way}")
@@ -127,7 +127,7 @@ def _layout(data: InMemory, case: Case, way: str, first: CurveLayout, options: O
         return replace(first, bounds=bounds_of(keys, problem.sample_block_rows))
     if way == "same bits":
         return with_own_axes(first, problem, case[1].get("axes", "ranks"))
-    layout, _ = fitted(data, problem, case)
+    layout, _ = fitted(counted(data, problem, case[1]), case)
     assert isinstance(layout, CurveLayout)
     return layout
 
