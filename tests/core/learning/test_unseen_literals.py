@@ -162,3 +162,22 @@ def test_both_bounds_of_a_range_recur_or_none() -> None:
     unseen, _ = with_unseen_literals(list(map(normalise, observed)), sample, rounds=3)
     bounds = [sorted(a.literal.value for a in atoms_of(p) if isinstance(a, Compare)) for p in unseen]
     assert {high - low for low, high in bounds} == widths
+
+
+def test_values_of_several_columns_meet_in_a_row() -> None:
+    """Each build is of one branch and of one day: drawn by themselves, they would meet in one row of a thousand."""
+    build = [i // 20 for i in range(20_000)]
+    columns = {"build": build, "branch": [f"b{b % 97:02d}" for b in build], "at": [b // 5 for b in build]}
+    sample = Sample.of_table(pa.table(columns))
+
+    def asked(b: int) -> And:
+        bounds = Compare(col("at"), ">=", lit(b // 5 - 1)), Compare(col("at"), "<", lit(b // 5 + 2))
+        builds = In(col("build"), (lit(b), lit(b + 1), lit(b + 2)))
+        return And((*bounds, builds, Compare(col("branch"), "=", lit(f"b{b % 97:02d}"))))
+
+    observed = [normalise(asked(b)) for b in range(7, 900, 31)]
+    unseen, drawn = with_unseen_literals(observed, sample, rounds=10)
+    has_match = [bool((drawn.rows.evaluate(p) == T_BIT).any()) for p in unseen]
+    assert sum(has_match) > 0.95 * len(has_match)
+    assert len({predicate_text(p) for p in unseen}) > 0.6 * len(unseen)
+    assert not set(map(predicate_text, unseen)) & set(map(predicate_text, observed))

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Context, Decimal
 from functools import reduce
 from math import gcd, isfinite
@@ -15,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hedgerow.core.arrays import Bits, Ints
+from hedgerow.core.errors import LayoutError
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.word_search import WORD, SearchableTexts, search_for, searched_word
 from hedgerow.core.predicates import types as kinds
@@ -30,9 +32,9 @@ from hedgerow.core.predicates.nodes import (
     conjunction,
     disjunction,
 )
-from hedgerow.core.predicates.sql_text import term_text
+from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.predicates.values import NAN, has_literal, prefix_end
-from hedgerow.core.pruning.block_stats import MAX_DISTINCT
+from hedgerow.core.pruning.block_stats import MAX_DISTINCT, T_BIT
 
 Values: TypeAlias = tuple[Any, ...]
 
@@ -138,6 +140,7 @@ class Domains:
         self._by_frequency: dict[str, tuple[Ints, Ints, Ints]] = {}
         self._texts = SearchableTexts(sample.rows)
         self.truths: dict[Predicate, Bits] = {}
+        self._has_match: dict[str, bool] = {}
 
     def redraw(self, atom: Predicate, observed: Sequence[Values], replacements: dict[Any, Any], r: Random) -> Predicate:
         """Return the atom with other values; `replacements` keeps equal values within one query equal."""
@@ -156,6 +159,47 @@ class Domains:
                 return self._starting(term, r.choice(domain)[: len(prefix)]) if domain and prefix else atom
             case Like():
                 return self._like(atom, [v[0] for v in observed if v], r)
+        return atom
+
+    def has_match(self, p: Predicate) -> bool:
+        """True if a row of the sample matches, or if that is not known."""
+        text = predicate_text(p)
+        if text not in self._has_match:
+            rows = self._matches(p)
+            self._has_match[text] = rows is None or len(rows) > 0
+        return self._has_match[text]
+
+    def of_one_row(self, kept: Predicate, atoms: Sequence[Predicate], r: Random) -> list[Predicate]:
+        """Return the atoms with values of one row of the sample that matches `kept`; as they are if there is none."""
+        rows = self._matches(kept)
+        if rows is None or not len(rows):
+            return list(atoms)
+        row = int(rows[r.randrange(len(rows))])
+        return [self._of_row(atom, row, r) for atom in atoms]
+
+    def _matches(self, p: Predicate) -> Ints | None:
+        try:
+            return np.flatnonzero(self._rows.evaluate(p) == T_BIT)
+        except LayoutError:  # only Spark can evaluate it
+            return None
+
+    def _of_row(self, atom: Predicate, row: int, r: Random) -> Predicate:
+        """Return an atom that holds on a row; its list, if it is one, moves as a whole."""
+        term = getattr(atom, "term", None)
+        domain = [] if term is None else self._domain(term)
+        place = int(self._rows.ranks(term).places[row]) if term is not None and domain else -1
+        if place < 0:
+            return atom
+        match atom:
+            case Compare(_, "=", Literal(kind, _)):
+                return replace(atom, literal=Literal(kind, domain[place]))
+            case In(_, literals) if literals:
+                places = [bisect_left(domain, literal.value) for literal in literals]
+                shift = place - r.choice(places)
+                moved = {(at + shift) % len(domain) for at in places}
+                return In(atom.term, tuple(Literal(literals[0].kind, domain[at]) for at in sorted(moved)))
+            case Prefix(_, prefix):
+                return Prefix(atom.term, domain[place][: len(prefix)])
         return atom
 
     def shift(self, bound: Any, observed: Sequence[Any], r: Random) -> Any:

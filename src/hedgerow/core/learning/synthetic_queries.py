@@ -39,6 +39,7 @@ from hedgerow.core.predicates.nodes import (
     Term,
     atoms_of,
     children,
+    conjunction,
     map_children,
 )
 from hedgerow.core.predicates.normal_form import normalise
@@ -288,8 +289,20 @@ class _Group:
                 new.append(moved if domains.can_hold(moved) else atom)
             else:
                 new.append(domains.redraw(atom, observed, replacements, r))
-        new_atoms = iter(new)
-        return normalise(_with_atoms(self.predicates[i], lambda: next(new_atoms)))
+        drawn = _with_new_atoms(self.predicates[i], new)
+        if not domains.alike or domains.has_match(drawn) or not domains.has_match(self.predicates[i]):
+            return drawn
+        # Columns depend on each other: drawn by themselves, their values often meet in no row.
+        is_free = [c and not known and family_of(a) is None for a, c, known in zip(atoms, varies, recurs, strict=True)]
+        kept = conjunction(*compress(new, [not free for free in is_free]))
+        of_row = iter(domains.of_one_row(kept, list(compress(atoms, is_free)), r))
+        chosen = [next(of_row) if free else atom for atom, free in zip(new, is_free, strict=True)]
+        return _with_new_atoms(self.predicates[i], chosen)
+
+
+def _with_new_atoms(p: Predicate, atoms: Sequence[Predicate]) -> Predicate:
+    new = iter(atoms)
+    return normalise(_with_atoms(p, lambda: next(new)))
 
 
 def _is_empty(p: Predicate) -> bool:
