@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from bench.memory import fitted, index_of
+from bench.memory import counted, fitted, index_of
 from bench.options import Case, Options
 from bench.suites import zcurves_appends as suite
 from hedgerow.core.layouts.curve import Axis, CurveLayout
@@ -33,7 +33,7 @@ def test_steps_bring_every_row_once_in_the_order_of_time() -> None:
 def test_ways() -> None:
     """`kept` puts what is newer than all first rows into the last rank; `same bits` draws new edges."""
     steps = suite.steps_of("flights", OPTIONS)
-    first, _ = fitted(steps[0].new, suite._problem(steps[0].new, CASE, OPTIONS), CASE)
+    first, _ = fitted(counted(steps[0].new, suite._problem(steps[0].new, CASE, OPTIONS), CASE[1]), CASE)
     assert isinstance(first, CurveLayout)
     new = steps[-1].new
     kept, same, again = (suite._layout(new, CASE, way, first, OPTIONS) for way in suite.WAYS[:3])

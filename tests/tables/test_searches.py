@@ -84,7 +84,7 @@ def test_verify_finds_wrong_words(spark: SparkSession, tmp_path: Path, monkeypat
     rows(spark, 0, 2000, *SUBJECTS).write.parquet(source)
     asked = hr.Workload.from_sql(["SELECT id FROM runs WHERE path LIKE '%birch%'"])
     learned = hr.learn(spark, source, asked, "range", hr.LearnOptions(block_rows=500), columns=["id"], table="runs")
-    monkeypatch.setattr("hedgerow.spark.storage.footers.words_in_texts", lambda texts: frozenset({"ware", "part"}))
+    monkeypatch.setattr("hedgerow.spark.storage.footer.words_in_texts", lambda texts: frozenset({"ware", "part"}))
     table = hr.apply(spark, source, learned, path)
     with pytest.raises(hr.HedgerowError, match=r"the statistics of .* are wrong"):
         table.verify()

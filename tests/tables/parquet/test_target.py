@@ -166,7 +166,8 @@ def test_what_is_known_of_queries_and_rewrites_survives(spark: SparkSession, lak
     place, side = lake / "plain", lake / "plain" / "_hedgerow"
     log, source = QueryLog.of(spark, str(place)), str(lake.parent / "source")
     log.append([past_query("v < 3", 1, 1)])
-    note(Folder(spark, str(place)), Decision("nothing", ("too soon",)))
+    note(Folder(spark, str(place)), Decision("nothing", ("too soon",), search_seconds=1.0))
+    note(Folder(spark, str(place)), Decision("nothing", ("no news",)))
     save_cost(Folder(spark, str(place)), RewriteCost(1.0, 2.0, 3.0))
     hr.apply(spark, source, learned, str(place), overwrite=True)
     shutil.copytree(place, lake / ".plain.hedgerow-old")
@@ -174,7 +175,7 @@ def test_what_is_known_of_queries_and_rewrites_survives(spark: SparkSession, lak
         shutil.rmtree(side / name)
     (side / "rewrite_cost.json").unlink()
     log.append([past_query("v < 3", 2, 2)])
-    note(Folder(spark, str(place)), Decision("nothing", ("too small",)))
+    note(Folder(spark, str(place)), Decision("nothing", ("too small",)))  # in place of "no news"
     hr.apply(spark, source, learned, str(place), overwrite=True)
     assert log.frame().count() == 2
     assert {d.reasons for d in hr.decisions(spark, str(place))} == {("too soon",), ("too small",)}

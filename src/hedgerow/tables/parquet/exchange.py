@@ -85,7 +85,7 @@ def _drop(around: Folder, old: str, name: str) -> None:
             if around.exists(f"{old}/{kept}"):
                 around.move(f"{old}/{kept}", f"{name}/{kept}")
         elif kept != REWRITE_COST:  # another process has begun a folder there, or a killed run has moved a part of it
-            for entry in around.sizes(f"{old}/{kept}"):
+            for entry in around.sizes(f"{old}/{kept}").keys() - around.sizes(f"{name}/{kept}").keys():
                 around.move(f"{old}/{kept}/{entry}", f"{name}/{kept}/{entry}")
     around.delete(old)
 

@@ -39,7 +39,7 @@ _OWN_FOLDERS = re.compile(rf"{DRAFT}|{TRIAL}|{FOLDER}")  # drafts and trials of 
 _IN_SIDE_FOLDERS = {
     "copies": _DATA,
     "log": re.compile(rf"[0-9a-f]{{32}}\.parquet({PARTIAL})?"),
-    "decisions": re.compile(rf".+-[0-9a-f]{{8}}\.json({PARTIAL})?"),
+    "decisions": re.compile(rf"(?:waiting|.+-[0-9a-f]{{8}})\.json({PARTIAL})?"),
 }
 _SHOWN = 3
 
