@@ -1,4 +1,4 @@
-"""How little any qd-tree of some cuts can read, by all that a tree can know of its leaves: the outcomes of every cut.
+"""The least that any qd-tree of some cuts can read: a tree tells rows apart only by the outcomes of these cuts.
 
 A leaf has at least `b` rows. So a tree uses only cuts that are TRUE on `b` rows or more, and not TRUE on as many. Rows
 on which all these cuts agree are in one leaf of every tree; they are a class:

@@ -52,27 +52,41 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
             start = time.perf_counter()
             indexes = indexes_of(data, problem)
             seconds = time.perf_counter() - start
-            rows = len(data.all_rows)
-            yield line(
-                suite="frontier",
-                learner=way,
-                params={"form": options.form, "table": name},
-                rows=rows,
-                blocks=int((indexes[0].blocks.rows > 0).sum()),
-                block_rows=data.block_rows,
-                queries=len(data.learned),
-                queries_unseen=len(data.unseen),
-                bound=round(data.bounds[0], 4),
-                bound_unseen=round(data.bounds[1], 4),
-                rows_read=round(share_read(indexes, data.learned), 4),
-                rows_read_unseen=round(share_read(indexes, data.unseen), 4),
-                fit_seconds=round(seconds, 1),
-                details={
-                    "stored": round(sum(int(i.blocks.rows.sum()) for i in indexes) / rows, 3),
-                    "index_mb": round(sum(len(index_bytes(i)) for i in indexes) / 1e6, 3),
-                },
-                seed=options.seed,
-            )
+            yield line_of_copies("frontier", way, name, data, indexes, seconds, options)
+
+
+def line_of_copies(
+    suite: str,
+    way: str,
+    table: str,
+    data: InMemory,
+    indexes: Sequence[BlockIndex],
+    fit_seconds: float,
+    options: Options,
+    digits: int = 4,
+) -> dict[str, Any]:
+    """Return the line of a way to store a table once or several times, with an index for each copy."""
+    rows = len(data.all_rows)
+    return line(
+        suite=suite,
+        learner=way,
+        params={"form": options.form, "table": table},
+        rows=rows,
+        blocks=int((indexes[0].blocks.rows > 0).sum()),
+        block_rows=data.block_rows,
+        queries=len(data.learned),
+        queries_unseen=len(data.unseen),
+        bound=round(data.bounds[0], digits),
+        bound_unseen=round(data.bounds[1], digits),
+        rows_read=round(share_read(indexes, data.learned), digits),
+        rows_read_unseen=round(share_read(indexes, data.unseen), digits),
+        fit_seconds=round(fit_seconds, 1),
+        details={
+            "stored": round(sum(int(i.blocks.rows.sum()) for i in indexes) / rows, 3),
+            "index_mb": round(sum(len(index_bytes(i)) for i in indexes) / 1e6, 3),
+        },
+        seed=options.seed,
+    )
 
 
 def share_read(indexes: Sequence[BlockIndex], workload: Workload) -> float:

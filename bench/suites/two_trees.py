@@ -17,10 +17,9 @@ from bench.data.tpch_wide import MONTHS
 from bench.memory import InMemory, counted, index_of, problem_of
 from bench.options import ALGORITHM_1, Options
 from bench.published_two_trees import two_trees
-from bench.record import line, progress
+from bench.record import progress
 from bench.suites import correlated_like, errorlog, fig8
-from bench.suites.frontier import share_read
-from hedgerow.core.index.index_file import index_bytes
+from bench.suites.frontier import line_of_copies
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.replicas import fit_replicas
@@ -62,24 +61,4 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
             layouts = layouts_of(problem)
             seconds = time.perf_counter() - start
             indexes = [index_of(layout, data) for layout in layouts]
-            rows = len(data.all_rows)
-            yield line(
-                suite="two-trees",
-                learner=way,
-                params={"form": options.form, "table": name},
-                rows=rows,
-                blocks=int((indexes[0].blocks.rows > 0).sum()),
-                block_rows=data.block_rows,
-                queries=len(data.learned),
-                queries_unseen=len(data.unseen),
-                bound=round(data.bounds[0], 6),
-                bound_unseen=round(data.bounds[1], 6),
-                rows_read=round(share_read(indexes, data.learned), 6),
-                rows_read_unseen=round(share_read(indexes, data.unseen), 6),
-                fit_seconds=round(seconds, 1),
-                details={
-                    "stored": round(sum(int(i.blocks.rows.sum()) for i in indexes) / rows, 3),
-                    "index_mb": round(sum(len(index_bytes(i)) for i in indexes) / 1e6, 3),
-                },
-                seed=options.seed,
-            )
+            yield line_of_copies("two-trees", way, name, data, indexes, seconds, options, digits=6)

@@ -1,4 +1,4 @@
-"""What the queries of the benches look like: the distributions of the thesis' chapter 2, over the benches' tables.
+"""The queries of the benches by themselves: the distributions of the thesis' chapter 2, over the benches' tables.
 
 The chapter describes tables and queries of customers. Ours are generated or published benchmarks, so this says which
 workloads the other suites stand for, and nothing about those of users; `hedgerow log` prints the same of a user's log.
@@ -115,7 +115,7 @@ def _measured(name: str, rows: pa.Table, workload: Workload, options: Options) -
 
 
 def shares_left(rows: pa.Table, predicates: Sequence[Predicate]) -> list[float]:
-    """Return the share of the rows on which each predicate is TRUE; those that need Spark are left out."""
+    """Return the share of the rows on which each predicate is TRUE; predicates that need Spark are left out."""
     truths: dict[Predicate, Bits] = {}
     for part in {atom for p in predicates for atom in atoms_of(p) if is_evaluated_by_spark(atom)}:
         with suppress(duckdb.Error):

@@ -1,4 +1,4 @@
-"""A mapping whose values are made when they are first used: an index of many columns costs what queries ask of it."""
+"""A mapping whose values are made when they are first used: queries decode only the columns that they use."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from hedgerow.core.arrays import Bools, Ints
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.learning.virtual_blocks import distinct_in_table
+from hedgerow.core.learning.virtual_blocks import distinct_in_table, values_by_chao
 from hedgerow.core.predicates.nodes import Column
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.values import Value
@@ -124,7 +124,7 @@ def _spread(column: RankedColumn, file: Ints, files: int) -> float:
 
 
 def _distinct_in_files(column: RankedColumn, in_all: float, file: Ints, rows: Ints, fraction: float) -> Ints:
-    """Return about how many values each file has (Chao), at most `in_all`, those of the table."""
+    """Return about how many values each file has, at most `in_all`, those of the table."""
     has_value = column.places >= 0
     domain = max(1, len(column.values))
     pairs, times = np.unique(file[has_value].astype(np.int64) * domain + column.places[has_value], return_counts=True)
@@ -133,5 +133,5 @@ def _distinct_in_files(column: RankedColumn, in_all: float, file: Ints, rows: In
     )
     if fraction >= 1:
         return known
-    guessed: Ints = np.minimum(known + once * (once - 1) // (2 * (twice + 1)), max(1, round(in_all)))
-    return np.minimum(guessed, rows)
+    guessed: Ints = values_by_chao(known, once, twice).astype(np.int64)
+    return np.minimum(np.minimum(guessed, max(1, round(in_all))), rows)

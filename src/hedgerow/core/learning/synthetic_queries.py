@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import compress, islice
 from random import Random
 from typing import Any, NamedTuple, TypeAlias
@@ -245,11 +246,16 @@ class _Group:
         return [varies and not recurs and domains.must_differ(atom) for atom, varies, recurs in places]
 
     def _recur(self, domains: Domains) -> list[bool]:
-        """Return for each place whether unseen queries have observed literals there, because nearly all came before.
+        """Return for each place whether unseen queries have observed literals there, because nearly all came before."""
+        return self._recurring if domains.alike else [False] * len(self._recurring)
+
+    @cached_property
+    def _recurring(self) -> list[bool]:
+        """For each place whether its literals nearly always recur, once all queries are there.
 
         All places of a column do or none: a range has both its bounds from one query."""
         columns = [str(getattr(atom, "term", None)) for atom, _ in _slots(self.predicates[0])]
-        if not domains.alike or len(self.values) < _LEAST_KNOWN:
+        if len(self.values) < _LEAST_KNOWN:
             return [False] * len(columns)
         recurs = {}
         for column in set(columns):

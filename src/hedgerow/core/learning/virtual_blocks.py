@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -116,8 +117,10 @@ def distinct_in_table(sample: Sample, term: Term) -> float:
     """Estimate the number of values in the table, from the values that the sample has once or twice (Chao)."""
     places = sample.rows.ranks(term).places
     times = np.bincount(np.bincount(places[places >= 0]), minlength=3)
-    once, twice = float(times[1]), float(times[2])
-    unseen = once * (once - 1) / (2 * (twice + 1))
-    return max(
-        1.0, min(float(times[1:].sum()) + unseen, float(sample.table_rows))
-    )  # at least 1, even if all values are NULL or NaN
+    guessed = float(values_by_chao(times[1:].sum(), times[1], times[2]))
+    return max(1.0, min(guessed, float(sample.table_rows)))  # at least 1, even if all values are NULL or NaN
+
+
+def values_by_chao(known: Any, once: Any, twice: Any) -> Any:
+    """Estimate how many values there are, from those that a sample has, and has once or twice: numbers or arrays."""
+    return known + once * (once - 1) / (2 * (twice + 1))
