@@ -181,3 +181,24 @@ def test_values_of_several_columns_meet_in_a_row() -> None:
     assert sum(has_match) > 0.95 * len(has_match)
     assert len({predicate_text(p) for p in unseen}) > 0.6 * len(unseen)
     assert not set(map(predicate_text, unseen)) & set(map(predicate_text, observed))
+
+
+def test_values_meet_in_a_row_also_where_no_row_of_the_sample_matches() -> None:
+    """A condition that holds on no row of the sample does not make the build and its branch independent."""
+    build = [i // 20 for i in range(20_000)]
+    columns = {"build": build, "branch": [f"b{b % 97:02d}" for b in build], "rare": [0] * 20_000, "any": build[::-1]}
+    sample = Sample.of_table(pa.table(columns))
+
+    def of_build(b: int) -> And:
+        return And((Compare(col("build"), "=", lit(b)), Compare(col("branch"), "=", lit(f"b{b % 97:02d}"))))
+
+    def asked(b: int) -> And:
+        others = Compare(col("rare"), "=", lit(1)), Compare(col("any"), "=", lit(b * 7 % 1000))
+        return And((*of_build(b).children, *others))
+
+    unseen, drawn = with_unseen_literals([normalise(asked(b)) for b in range(7, 900, 31)], sample, rounds=3)
+    values = [{a.term: a.literal.value for a in atoms_of(p) if isinstance(a, Compare)} for p in unseen]
+    assert {v[col("rare")] for v in values} == {1}
+    assert all(v[col("branch")] == f"b{v[col('build')] % 97:02d}" for v in values)
+    assert sum(v[col("any")] == v[col("build")] * 7 % 1000 for v in values) < 0.1 * len(values)
+    assert not any((drawn.rows.evaluate(p) == T_BIT).any() for p in unseen)

@@ -140,7 +140,7 @@ class Domains:
         self._by_frequency: dict[str, tuple[Ints, Ints, Ints]] = {}
         self._texts = SearchableTexts(sample.rows)
         self.truths: dict[Predicate, Bits] = {}
-        self._has_match: dict[str, bool] = {}
+        self._matches: dict[str, int] = {}
 
     def redraw(self, atom: Predicate, observed: Sequence[Values], replacements: dict[Any, Any], r: Random) -> Predicate:
         """Return the atom with other values; `replacements` keeps equal values within one query equal."""
@@ -161,23 +161,23 @@ class Domains:
                 return self._like(atom, [v[0] for v in observed if v], r)
         return atom
 
-    def has_match(self, p: Predicate) -> bool:
-        """True if a row of the sample matches, or if that is not known."""
+    def matches(self, p: Predicate) -> int:
+        """Return how many rows of the sample match; all of them if that is not known."""
         text = predicate_text(p)
-        if text not in self._has_match:
-            rows = self._matches(p)
-            self._has_match[text] = rows is None or len(rows) > 0
-        return self._has_match[text]
+        if text not in self._matches:
+            rows = self._matching(p)
+            self._matches[text] = len(self._rows) if rows is None else len(rows)
+        return self._matches[text]
 
     def of_one_row(self, kept: Predicate, atoms: Sequence[Predicate], r: Random) -> list[Predicate]:
         """Return the atoms with values of one row of the sample that matches `kept`; as they are if there is none."""
-        rows = self._matches(kept)
+        rows = self._matching(kept)
         if rows is None or not len(rows):
             return list(atoms)
         row = int(rows[r.randrange(len(rows))])
         return [self._of_row(atom, row, r) for atom in atoms]
 
-    def _matches(self, p: Predicate) -> Ints | None:
+    def _matching(self, p: Predicate) -> Ints | None:
         try:
             return np.flatnonzero(self._rows.evaluate(p) == T_BIT)
         except LayoutError:  # only Spark can evaluate it

@@ -53,6 +53,7 @@ Weighted: TypeAlias = list[tuple[Predicate, float]]
 LEAST_OBSERVED_SHARE = 0.25  # the share of its weight that an observed query keeps if literals never recur
 IMAGINED_NEW_QUERIES = 2  # added to the log before its recurrence is estimated, so that a short log proves little
 _LEAST_KNOWN = 10  # queries that say whether a literal recurs
+_MAX_KNOWN = 30  # queries that say which literals meet in a row
 _RECURRING = 0.8  # of the literals of a place came more than once: so will the next one
 _MAX_DRAWS = 5  # draws for each synthetic query: a contradiction is replaced by another draw
 
@@ -215,6 +216,7 @@ class _Group:
     predicates: list[Predicate] = field(default_factory=list)
     weights: list[float] = field(default_factory=list)
     values: list[tuple[Values, ...]] = field(default_factory=list)
+    _met: list[int] | None = None
 
     def draw(self, i: int, times: int, domains: Domains, r: Random) -> list[Predicate]:
         """Draw up to `times` variants of query i, with other literals.
@@ -276,10 +278,10 @@ class _Group:
     ) -> Predicate:
         shifts: dict[str, Any] = {}
         replacements: dict[Any, Any] = {}
-        new = []
+        new: list[Predicate] = []
         another = _slots(r.choice(self.predicates)) if domains.alike else _slots(self.predicates[i])
-        places = zip(atoms, by_slot, varies, recurs, another, strict=True)
-        for atom, observed, changes, is_another, (other_atom, _) in places:
+        slots = zip(atoms, by_slot, varies, recurs, another, strict=True)
+        for atom, observed, changes, is_another, (other_atom, _) in slots:
             family = family_of(atom)
             if not changes:
                 new.append(atom)
@@ -296,14 +298,39 @@ class _Group:
             else:
                 new.append(domains.redraw(atom, observed, replacements, r))
         drawn = _with_new_atoms(self.predicates[i], new)
-        if not domains.alike or domains.has_match(drawn) or not domains.has_match(self.predicates[i]):
+        if not domains.alike or domains.matches(drawn):
             return drawn
         # Columns depend on each other: drawn by themselves, their values often meet in no row.
-        is_free = [c and not known and family_of(a) is None for a, c, known in zip(atoms, varies, recurs, strict=True)]
-        kept = conjunction(*compress(new, [not free for free in is_free]))
-        of_row = iter(domains.of_one_row(kept, list(compress(atoms, is_free)), r))
-        chosen = [next(of_row) if free else atom for atom, free in zip(new, is_free, strict=True)]
-        return _with_new_atoms(self.predicates[i], chosen)
+        places = [at for at, atom in enumerate(atoms) if varies[at] and not recurs[at] and family_of(atom) is None]
+        if domains.matches(self.predicates[i]):
+            kept = conjunction(*(atom for at, atom in enumerate(new) if at not in places))
+        else:  # a rare query: the sample may lack its rows
+            first, *places = self._meeting(places, domains) or [0]
+            kept = new[first]
+        for at, atom in zip(places, domains.of_one_row(kept, [atoms[at] for at in places], r), strict=True):
+            new[at] = atom
+        return _with_new_atoms(self.predicates[i], new)
+
+    def _meeting(self, places: Sequence[int], domains: Domains) -> list[int]:
+        """Return the places whose literals meet in a row of the sample in most queries; the rarest literals first."""
+        if self._met is None:
+            queries = [[atom for atom, _ in _slots(p)] for p in self.predicates[:_MAX_KNOWN]]
+
+            def meet(some: Sequence[int]) -> bool:
+                known = [atoms for atoms in queries if all(domains.matches(atoms[at]) for at in some)]
+                met = sum(domains.matches(conjunction(*(atoms[at] for at in some))) > 0 for atoms in known)
+                return 2 * met > len(known)
+
+            def grown(first: int) -> list[int]:
+                met = [first]
+                for place in rarest:
+                    if place != first and meet([*met, place]):
+                        met.append(place)
+                return met
+
+            rarest = sorted(places, key=lambda at: sum(domains.matches(atoms[at]) for atoms in queries))
+            self._met = max(map(grown, rarest), key=len, default=[])
+        return self._met
 
 
 def _with_new_atoms(p: Predicate, atoms: Sequence[Predicate]) -> Predicate:
