@@ -52,7 +52,7 @@ def test_no_gain_is_no_loss() -> None:
 
 
 def test_bytes_of_some_queries_take_longer() -> None:
-    speed = Speed(1.0, 0.0, 0.01, byte_of={"1": 0.05})
+    speed = Speed(1.0, 0.0, 0.01, of={"1": Speed(1.0, 0.0, 0.05)})
     found = estimate(scored((0.5, 0.5, 0.5), (0.5, 0.5, 0.5)), [1.0, 1.0], speed, whole(10, 2), 100.0)
     assert found.now == pytest.approx((1.0 + 1.0 + 1.0 + 5.0) / 2) and found.then == pytest.approx((1.5 + 3.5) / 2)
 

@@ -25,11 +25,11 @@ def test_queries_of_one_shape_have_one_speed(spark: SparkSession, tmp_path: Path
     source, queries, _ = opened_with_queries(spark, place, hr.Workload.from_sql(texts), "requests")
     speed = measured_speed(source, queries)
     assert speed is not None
-    rates = [speed.byte_of[query.id] for query in queries]
+    rates = [speed.of[query.id].byte for query in queries]
     assert len(set(rates[:2])) == len(set(rates[2:])) == 1
     width = source.widths
     shares = [(width["`at`"] + width["`user`"]) / sum(width.values()), width["word"] / sum(width.values())]
-    told = Speed(1.0, 0.25, 0.0, 0.5, byte_of={query.id: 1e-3 for query in queries})
+    told = Speed(1.0, 0.25, 0.0, 0.5, {query.id: Speed(1.0, 0.25, 1e-3, 0.5) for query in queries})
     expected = 1 + 4 * 0.25 + 0.5 * source.size * 1e-3 * (2 * shares[0] + 3 * shares[1]) / 5
     assert seconds_as_it_is(source, queries, told) == pytest.approx(expected)
 
@@ -44,8 +44,18 @@ def test_rare_shapes_are_not_timed_where_that_takes_long(
     source, queries, _ = opened_with_queries(spark, place, hr.Workload.from_sql(texts), "requests")
     monkeypatch.setattr(measure_speed, "_MOST_SECONDS", 0.0)
     speed = measured_speed(source, queries)
-    assert speed is not None and set(speed.byte_of) == set(speed.query_of) == {queries[0].id, queries[1].id}
+    assert speed is not None and speed.of.keys() == {queries[0].id, queries[1].id}
     assert speed.query > 0  # of queries of the shape that was left out
+
+
+def test_a_file_takes_longer_to_open_for_more_columns(spark: SparkSession, tmp_path: Path) -> None:
+    place = str(tmp_path / "requests")
+    wide = [f"hash(id, {i}) AS c{i}" for i in range(60)]
+    spark.range(0, 4_000, 1, 4).selectExpr("id", *wide).write.parquet(place)
+    texts = ["SELECT * FROM requests WHERE id < 5", "SELECT count(*) FROM requests WHERE c7 < 9"]
+    source, queries, _ = opened_with_queries(spark, place, hr.Workload.from_sql(texts), "requests")
+    speed = measured_speed(source, queries)
+    assert speed is not None and speed.of[queries[0].id].file > speed.of[queries[1].id].file
 
 
 @pytest.mark.parametrize("form", ["parquet", "delta"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -14,56 +14,45 @@ WORTH_IT = 0.8  # a layout pays if the queries take at most this share of their 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Measured seconds of a query that reads nothing, of each file, and of each byte.
+    """Measured seconds of a query that reads nothing, of each file that it opens, and of each byte that it reads.
 
     `unskipped`: the share of a query's time that is left when Spark skips what it can by itself, as the table is now.
-    `query_of`, `byte_of` and `unskipped_of` are the same for some queries, by their ids: a sum has one stage more than
-    rows that are returned, and a map takes longer to read than numbers of its size.
+    `of`: the speed of some queries, by their ids: a sum has one stage more than rows that are returned, a file takes
+    longer to open for many columns, and a map takes longer to read than numbers of its size.
     """
 
     query: float
     file: float
     byte: float
     unskipped: float = 1.0
-    query_of: Mapping[str, float] = field(default_factory=dict)
-    byte_of: Mapping[str, float] = field(default_factory=dict)
-    unskipped_of: Mapping[str, float] = field(default_factory=dict)
+    of: Mapping[str, Speed] = field(default_factory=dict)
 
     def seconds(self, query: str, files: float, size: float) -> float:
         """Return the seconds of a query that opens `files` files and reads `size` bytes."""
-        return self._fixed(query, files) + self.of_a_byte(query) * size
-
-    def of_a_byte(self, query: str) -> float:
-        return self.byte_of.get(query, self.byte)
+        own = self.of.get(query, self)
+        return own.query + own.file * files + own.byte * size
 
     def of_a_byte_now(self, query: str) -> float:
         """Return the seconds of a byte of the files as they are now: Spark skips some bytes by itself."""
-        return self.of_a_byte(query) * self.unskipped_of.get(query, self.unskipped)
+        own = self.of.get(query, self)
+        return own.byte * own.unskipped
 
     def now(self, query: str, files: float, size: float, opened: float = 1.0, until_limit: float = 1.0) -> float:
         """Return the seconds of a query on the files as they are now; `size` are the bytes of its columns.
 
         `opened`: the share of the rows in the files that it opens. What Spark skips by itself lies mostly in the other
         files, so the larger saving counts, not both. `until_limit`: see `QueryScore`."""
-        left = until_limit * min(opened, self.unskipped_of.get(query, self.unskipped))
-        return self._fixed(query, files) + self.of_a_byte(query) * left * size
-
-    def _fixed(self, query: str, files: float) -> float:
-        return self.query_of.get(query, self.query) + self.file * files
+        left = until_limit * min(opened, self.of.get(query, self).unskipped)
+        return self.seconds(query, files, left * size)
 
     def times(self, factor: float) -> Speed:
         """Return the speed if everything takes `factor` times as long."""
-
-        def longer(seconds_of: Mapping[str, float]) -> dict[str, float]:
-            return {query: factor * seconds for query, seconds in seconds_of.items()}
-
-        return replace(
-            self,
-            query=factor * self.query,
-            file=factor * self.file,
-            byte=factor * self.byte,
-            query_of=longer(self.query_of),
-            byte_of=longer(self.byte_of),
+        return Speed(
+            factor * self.query,
+            factor * self.file,
+            factor * self.byte,
+            self.unskipped,
+            {query: own.times(factor) for query, own in self.of.items()},
         )
 
 

@@ -58,19 +58,14 @@ def measured_speed(source: Source, queries: Sequence[Query]) -> Speed | None:
         starts += _planning(source, shapes[0][0], frames[0])
     except spark_errors():
         return None  # such as a condition that fails on some row
-    by_shape = starts, full / sizes, np.minimum(1, skipping / np.maximum(1e-9, full))
-    start_of, rate_of, unskipped_of = (
-        {query.id: value for alike, value in zip(shapes, values.tolist(), strict=True) for query in alike}
-        for values in by_shape
-    )
+    unskipped = np.minimum(1, skipping / np.maximum(1e-9, full))
+    of_shapes = [Speed(*values) for values in zip(starts, file, full / sizes, unskipped, strict=True)]
     return Speed(
         float(starts.mean()),
-        file,
+        float(file.mean()),
         float(full.sum() / sum(sizes)),
         min(1.0, float(skipping.sum() / max(1e-9, full.sum()))),
-        start_of,
-        rate_of,
-        unskipped_of,
+        {query.id: speed for alike, speed in zip(shapes, of_shapes, strict=True) for query in alike},
     )
 
 
@@ -110,24 +105,35 @@ def _by_shape(source: Source, queries: Sequence[Query]) -> list[list[Query]]:
     return sorted(shapes.values(), key=lambda alike: -sum(query.weight for query in alike))
 
 
-def _fixed_parts(source: Source, shapes: Sequence[Sequence[Query]]) -> tuple[Floats, Floats, float]:
+def _fixed_parts(source: Source, shapes: Sequence[Sequence[Query]]) -> tuple[Floats, Floats, Floats]:
     """Return for each shape the seconds of a query that reads one row, if it runs again and if its literals are new.
 
-    Also return the seconds of opening a file, as a count does. The literals of most users' queries are new.
+    Also return the seconds of opening a file, with the columns of the shape. The literals of most users' queries are
+    new: then the first rows are slow, until Java has compiled the query's code. So all rows of a file are read for it.
 
     All files share one task, as small files do. Otherwise each part of a large file would be a task of its own, which
     takes longer than opening the file. The limit to one row is a stage of its own, whose time does not count."""
-    files = source.files[:_MAX_FILES]
+    spark, files = source.frame.sparkSession, source.files[:_MAX_FILES]
     first, all_ = frame_of(source, files[:1]), frame_of(source, files)
-    with configured(source.frame.sparkSession, files__maxPartitionBytes="1t", files__openCostInBytes="0"):
+    with configured(spark, files__maxPartitionBytes="1t", files__openCostInBytes="0"):
         one_file, limited, many_files = (_fastest(f.groupBy().count()) for f in (first, first.limit(1), all_))
-        row = first.limit(1)
-        again = np.array([_fastest(_job(row, source, alike[0])) for alike in shapes])
-        new = np.array([fmean(_seconds(_job(row, source, query)) for query in alike[-_REPEATS:]) for alike in shapes])
-    file = max(_MIN_FILE_SECONDS, (many_files - one_file) / max(1, len(files) - 1))
-    least, stage = max(0.0, one_file - file), max(0.0, limited - one_file)
-    again, new = (np.maximum(least, seconds - stage - file) for seconds in (again, np.maximum(again, new)))
-    return again, new, file
+        again = np.array([_fastest(_job(first.limit(1), source, alike[0])) for alike in shapes])
+    with configured(spark, parquet__filterPushdown=False):
+        once = np.array([min(_seconds(_job(first, source, alike[0])) for _ in range(2)) for alike in shapes])
+        new = np.array([fmean(_seconds(_job(first, source, query)) for query in alike[-_REPEATS:]) for alike in shapes])
+    widths = np.array([len(columns_read(source, alike[0])) for alike in shapes])
+    file = max(_MIN_FILE_SECONDS, (many_files - one_file) / max(1, len(files) - 1)) + widths * _column(all_, len(files))
+    least, stage = max(0.0, one_file - file.min()), max(0.0, limited - one_file)
+    again = np.maximum(least, again - stage - file)
+    return again, again + np.maximum(0.0, new - once), file
+
+
+def _column(frame: DataFrame, files: int) -> float:
+    """Return the seconds of opening one more column of a file, until its first rows are there."""
+    alone = {"files__maxPartitionBytes": "1t", "files__openCostInBytes": "1t"}  # each file has a task of its own
+    with configured(frame.sparkSession, **alone):
+        no_column, all_columns = (_fastest(f.limit(1)) for f in (frame.selectExpr("1"), frame))
+    return max(0.0, all_columns - no_column) / (files * max(1, len(frame.columns)))
 
 
 def _fastest(job: DataFrame) -> float:
