@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hedgerow.core.predicates.sql_text import predicate_text
+from hedgerow.sql.workload import Workload
 from tests.support.workload_conditions import where
 
 
@@ -46,4 +47,20 @@ def test_ends_of_types(sql: str, folded: str) -> None:
 
 @pytest.mark.parametrize("number", ["1" + NINES, f"0.0{NINES}", "1e400"])
 def test_numbers_that_spark_refuses(number: str) -> None:
-    assert predicate_text(where(f"d < {number}")) == f"{number} > d"
+    assert predicate_text(where(f"d < {number}")) == f"d < {number}"
+
+
+@pytest.mark.parametrize(
+    ("condition", "type_", "bound"),
+    [
+        ("x >= '9' AND x < '10'", "int", "x >= 9 AND x < 10"),  # as texts, '10' is below '9'
+        ("x >= '9' AND x < '10'", "string", "x <> x"),
+        ("x >= '2026-06-01' AND x < '2026-06-02'", "date", "x >= DATE '2026-06-01' AND x < DATE '2026-06-02'"),
+        ("x >= '2026-06-01' AND x < '2026-06-02'", "string", "startswith(x, '2026-06-01')"),
+        ("x >= '0.1' AND x < '0.2'", "double", "x >= 0.1D AND x < 0.2D"),
+        ("x = '5' OR x = '7'", "int", "x IN (5, 7)"),
+    ],
+)
+def test_texts_are_compared_as_the_columns_type_says(condition: str, type_: str, bound: str) -> None:
+    read = Workload.from_sql([f"SELECT * FROM t WHERE {condition}"]).bind({"t": {"x": type_}})
+    assert predicate_text(read.queries[0].predicate("t")) == bound

@@ -224,6 +224,19 @@ Env: TypeAlias = Mapping[str, "_Cte | None"]  # None: a recursive reference
 _MAX_DEPTH, _MAX_BASES = 60, 5000  # the depth of nested CTEs; the number of base tables in one query
 
 
+_SESSION_CATALOG = "spark_catalog"  # its tables have the same names without it
+
+
+def name_of(table: exp.Table) -> str:
+    """Return the name of a table, without Spark's own catalog.
+
+    >>> name_of(exp.to_table("spark_catalog.web.events")), name_of(exp.to_table("prod.web.events"))
+    ('web.events', 'prod.web.events')
+    """
+    parts = [part.name for part in table.parts]
+    return ".".join(parts[len(parts) > 2 and parts[0].lower() == _SESSION_CATALOG :])
+
+
 class Builder:
     """A builder of relations. `bases` collects the occurrences of base tables; `seen` the ids of all table nodes."""
 
@@ -337,7 +350,7 @@ class Builder:
 
     def _table(self, node: exp.Table, names: tuple[str, ...], unknown_clauses: bool, env: Env) -> Relation:
         bare_name = node.name.lower()
-        name = ".".join(p.name for p in node.parts)
+        name = name_of(node)
         if not node.db and bare_name in env:
             cte = env[bare_name]
             if cte is None:

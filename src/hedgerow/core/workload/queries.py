@@ -71,7 +71,8 @@ class Query:
 
     def predicate(self, table: str) -> Predicate:
         """Return the condition on rows of the table that matter in at least one of its scans."""
-        return normalise(disjunction(*(s.predicate for s in self._scans(table))))
+        scans = self._scans(table)
+        return scans[0].predicate if len(scans) == 1 else normalise(disjunction(*(s.predicate for s in scans)))
 
     def wanted(self, table: str) -> WantedRows | None:
         """Return what the query needs of the matching rows of its only scan of the table; None: perhaps all of them."""
