@@ -88,6 +88,23 @@ def test_a_filter_of_a_part_of_the_rows_opens_as_many_files_as_one_of_all(rows_o
     assert real / 1.3 - 0.3 < opened < 1.3 * real + 0.3, (real, opened, found.spread)
 
 
+@pytest.mark.parametrize("rows_of_value", [1, 4])
+def test_a_value_that_no_row_in_memory_has_is_in_some_file(rows_of_value: int) -> None:
+    """A query names it, so it exists; a tenth of the rows seldom shows it."""
+    random, rows = np.random.default_rng(rows_of_value), 100_000
+    values, file = np.arange(rows) // rows_of_value, random.integers(0, FILES, rows)
+    is_known = random.random(rows) < 0.1
+    sample = replace(Sample.of_table(pa.table({"key": values[is_known]})), table_rows=rows)
+    asked = [Compare(col("key"), "=", lit(n)) for n in range(1000, 1010)]
+    stats = sample.rows.stats(file[is_known], FILES)
+    passed = files_let_pass(asked, stats, sample.schema)
+    (found,) = expected_filters(passed, sample, file[is_known], stats, 1e7).values()
+    unknown = np.setdiff1d(values, values[is_known])[:400].tolist()
+    opened = np.mean([found.may_hold("int", [value]).sum() for value in unknown])
+    real = np.mean([len(np.unique(file[values == value])) for value in unknown])
+    assert real / 1.3 < opened < 1.3 * real + 0.3, (real, opened)
+
+
 @pytest.mark.parametrize("rows_of_value", [1, 6, 40])
 def test_values_of_a_file_are_guessed_from_a_part_of_its_rows(rows_of_value: int) -> None:
     random, rows = np.random.default_rng(rows_of_value), 300_000

@@ -72,8 +72,10 @@ class ExpectedFilter:
     def _more_files(self, rows: float) -> float:
         """Guess how many files have a value besides those of its rows in memory, by the mean rows of a value."""
         known, more = max(1.0, rows), self.rows_of_value - 1
-        if self.fraction >= 1 or more <= 0:
+        if self.fraction >= 1 or (rows and more <= 0):
             return 0.0
+        if not rows:  # of a value that no row in memory has
+            return self.spread * (1 - exp(-self.rows_of_value / self.spread))
         unseen = known / (self.fraction + 1 / more) - (known - 1)  # as in `VirtualBlocks`; one row is certain
         return (self.spread - min(known, self.spread)) * (1 - exp(-unseen / self.spread))
 
