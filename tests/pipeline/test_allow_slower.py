@@ -35,7 +35,7 @@ def test_a_layout_that_breaks_the_limit_is_not_the_best(spark: SparkSession, sou
     assert (first.name, first.why_not) == ("sorted by id", None)
     assert second.name == "sorted by number" and second.why_not
     assert "id >= 1000 AND id < 1401" in second.why_not
-    assert "slower than allowed" in str(second)
+    assert "slower than allow_slower permits" in str(second)
     assert [kind.text for kind in second.slower] == ["id >= 1000 AND id < 1401"]
 
 

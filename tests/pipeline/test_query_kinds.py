@@ -60,12 +60,13 @@ def test_figures_of_a_kind() -> None:
 
 
 def test_usual_seconds_decide_where_they_are_known() -> None:
-    """Measured seconds do not: they would give other advice on a busy machine. But what they deny is not promised."""
+    """Measured seconds do not: they would give other advice on a busy machine. But no kind is in a group that they deny."""
     assert kind(1.0, 0.1).change == "gains"
     assert kind(0.1, 1.0).change == "slower"
     assert kind(0.1, 1.0, (2.0, 2.0)).change == "same"
     assert kind(1.0, 0.1, (2.0, 3.0)).change == "slower"
     assert kind(1.0, 0.1, (2.0, 1.0), measured=7.5).change == "same"
+    assert kind(1.0, 1.0, (2.0, 2.0), measured=12.0).change == "slower"
     assert kind(0.0, 0.0).change == "same"
     assert kind(0.0, 0.1).change == "slower"
 
@@ -81,7 +82,7 @@ def test_a_layout_is_refused_for_its_worst_kind() -> None:
     assert why_refused([], 0.0) is None
     assert (
         why_refused(kinds, 0.3)
-        == "slower than allowed: x = 1: 10.0% -> 15.0% rows read, 1.0 -> 1.0 files, 9.00 -> 3.00 seconds"
+        == "slower than allow_slower permits: x = 1: 10.0% -> 15.0% rows read, 1.0 -> 1.0 files, 9.00 -> 3.00 seconds"
     )
     assert "(and 1 more)" in (why_refused(kinds, 0.1) or "")
 

@@ -35,7 +35,7 @@ def auto(
     settings = hedgerow.AutopilotSettings(
         horizon=flags.horizon, price=flags.price, seconds_per_hour=flags.seconds_per_hour
     )
-    options = replace(QUICK, block_bytes=flags.block_bytes, storage=flags.storage)
+    options = replace(QUICK, block_bytes=flags.block_bytes, storage=flags.storage, allow_slower=flags.allow_slower)
     mode: Mode = "dry_run" if dry_run else "shadow" if shadow else "run"
 
     def tell(decision: Decision) -> None:

@@ -199,6 +199,7 @@ class AutoFlags:
     learner: Annotated[str, typer.Option(help="Such as qdtree, zorder_learned.")] = "qdtree"
     block_bytes: Annotated[str | None, typer.Option(help="About the size of a block, such as 64MB.")] = None
     storage: StorageOption = 1
+    allow_slower: AllowSlowerOption = 0.1
     horizon: Annotated[
         float | None, typer.Option(help="Days that the workload will last; else about as long as until now.")
     ] = None

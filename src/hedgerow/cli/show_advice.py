@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hedgerow.pipeline.proposals import Proposal
 
 _FIGURES_WIDTH = 105  # of a line that describes a kind of query, without its text
-_MIN_WIDTH = 30
+_MIN_WIDTH, _REASON_WIDTH = 30, 90
 
 
 def show_advice(advice: Advice, output: Output) -> None:
@@ -71,10 +71,10 @@ def _of_table(name: str, advice: Advice) -> list[str]:
 def _row(proposal: Proposal) -> list[str]:
     score, learned = proposal.score, proposal.learned
     if score is None or learned is None:
-        return [proposal.name, "", "", "", "", proposal.why_not or ""]
+        return [proposal.name, "", "", "", "", shortened(proposal.why_not or "", _REASON_WIDTH)]
     seconds = None if proposal.estimate is None else proposal.estimate.then
     facts = [share(score.rows_read), f"{score.blocks:,}", _seconds(seconds), f"{learned.fit_seconds:,.0f} s"]
-    return [proposal.name, *facts, proposal.why_not or ""]
+    return [proposal.name, *facts, shortened(proposal.why_not or "", _REASON_WIDTH)]
 
 
 def _short(text: str) -> str:

@@ -17,7 +17,7 @@ CHANGES: tuple[Change, ...] = ("gains", "same", "slower")
 FIGURES = ("rows read", "files", "seconds", "not attached", "seen")  # the titles of a kind's figures
 _FIGURES_IN_TEXT = (*FIGURES[:3], "of the rows if not attached", "for literals of the workload")
 _NOTICED = 0.05  # a smaller change counts as none: estimates have errors
-_PROMISED = 0.2  # a smaller gain in measured seconds is not promised: they vary by more from run to run
+_PROMISED = 0.2  # a smaller change of measured seconds is not told: they vary by more from run to run
 
 
 @dataclass(frozen=True)
@@ -84,9 +84,10 @@ class QueryKind:
     @property
     def change(self) -> Change:
         """Whether it gains: at usual speeds, and as far as they are known, by the seconds measured here too."""
-        if self.slower_by > _NOTICED:
+        is_timed = bool(self.seconds_now) and self.seconds_then is not None
+        measured = self.seconds_then / self.seconds_now if is_timed else None  # type: ignore[operator]
+        if self.slower_by > _NOTICED or (measured is not None and measured > 1 + _PROMISED):
             return "slower"
-        measured = None if not self.seconds_now or self.seconds_then is None else self.seconds_then / self.seconds_now
         gains = self.slower_by < -_NOTICED and (measured is None or measured < 1 - _PROMISED)
         return "gains" if gains else "same"
 
@@ -117,7 +118,7 @@ def why_refused(kinds: Sequence[QueryKind], allow_slower: float) -> str | None:
         return None
     count = sum(kind.slower_by > allow_slower for kind in kinds)
     others = f" (and {count - 1} more)" if count > 1 else ""
-    return f"slower than allowed{others}: {worst}"
+    return f"slower than allow_slower permits{others}: {worst}"
 
 
 def in_groups(kinds: Iterable[QueryKind]) -> dict[Change, list[QueryKind]]:
