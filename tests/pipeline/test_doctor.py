@@ -41,6 +41,11 @@ def test_all_is_well(attached: SparkSession, place: str) -> None:
     assert advices(attached, place) == {}
 
 
+def test_findings_are_lines(attached: SparkSession, place: str) -> None:
+    found = hr.doctor(attached, place)
+    assert str(found).splitlines() == repr(found).splitlines() == [str(finding) for finding in found]
+
+
 def test_a_session_that_is_not_attached(spark: SparkSession) -> None:
     assert "hedgerow.attach" in advices(spark)["attached"]
 

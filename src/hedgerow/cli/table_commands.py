@@ -156,8 +156,8 @@ def doctor(
         return
     with spark_of(ctx) as spark:
         hedgerow.attach(spark)
-        findings = hedgerow.doctor(spark, directory)
-    findings = tuple(f for f in findings if f.subject != "attached")  # that was the command's own session
+        found = hedgerow.doctor(spark, directory)
+    findings = [finding for finding in found if finding.subject != "attached"]  # that was the command's own session
     output = Output(as_json)
     if as_json:
         output.answer({"findings": [asdict(finding) for finding in findings]}, {})

@@ -41,11 +41,18 @@ class Finding:
         return f"{self.subject}: {self.fact}" + ("" if self.advice is None else f"; {self.advice}")
 
 
+class Findings(tuple[Finding, ...]):
+    """Findings that print as lines."""
+
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self))
+
+
 @in_own_session
-def doctor(spark: SparkSession, table: str | None = None) -> tuple[Finding, ...]:
+def doctor(spark: SparkSession, table: str | None = None) -> Findings:
     """Return what keeps the queries of a session, or of a table, from skipping files, and what to do about it."""
     needs_jvm(spark, "look at the session")
-    return (*_of_session(spark), *(() if table is None else _of_table(spark, table)))
+    return Findings((*_of_session(spark), *(() if table is None else _of_table(spark, table))))
 
 
 def _of_session(spark: SparkSession) -> Iterator[Finding]:
@@ -89,7 +96,7 @@ def _executors(spark: SparkSession) -> Finding:
     except spark_errors() as error:
         return Finding("executors", "no task of Hedgerow's runs", first_line(error))
     slow = None if has_numba else "without numba there, rows are assigned to curves slowly"
-    return Finding("executors", "they run Hedgerow's tasks", slow)
+    return Finding("executors", f"they run Hedgerow's tasks, with {spark.sparkContext.pythonExec}", slow)
 
 
 def _of_table(spark: SparkSession, name: str) -> Iterator[Finding]:

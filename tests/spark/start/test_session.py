@@ -32,6 +32,12 @@ def fill(folder: Path) -> list[str]:
     return [str(folder / "jars" / name) for name in ours]
 
 
+def test_no_session_starts_where_connect_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+    with pytest.raises(HedgerowError, match=r"Spark Connect.*another process"):
+        hedgerow.session()
+
+
 def test_the_cache(tmp_path: Path) -> None:
     assert cached_jars() == [] and delta_settings({}, fetch=False) == {}
     ours = fill(tmp_path / ".ivy2.5.2")

@@ -68,7 +68,10 @@ def _started(memory: str, master: str, settings: Mapping[str, str]) -> SparkSess
     os.environ["JAVA_HOME"] = str(home)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers need the same packages
     from pyspark.sql import SparkSession
+    from pyspark.sql.utils import is_remote as uses_connect
 
+    if uses_connect():
+        raise HedgerowError("this process uses Spark Connect, so it cannot start Spark: start it in another process")
     builder = SparkSession.builder.master(master).appName("hedgerow")
     defaults = {
         "spark.driver.memory": memory,
@@ -123,8 +126,16 @@ def first_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error if java is None else java.toString()).splitlines() if line.strip()]
     if "Traceback (most recent call last):" in lines:
         missing = _NO_MODULE.match(lines[-1])  # a Python function failed; its exception is the last line
-        return f"the executors' Python has no {missing[1]}: install it there" if missing else lines[-1]
+        return _without_module(missing[1]) if missing else lines[-1]
     return _JAVA_CLASS.sub("", lines[0]) if lines else type(error).__name__
+
+
+def _without_module(name: str) -> str:
+    from pyspark import SparkContext
+
+    context = SparkContext._active_spark_context
+    python = "the executors' Python" if context is None else f"{context.pythonExec} on the executors"
+    return f"{python} has no {name}: install it there, or name another Python in PYSPARK_PYTHON"
 
 
 def _repeats(java: Any, cause: Any) -> bool:
