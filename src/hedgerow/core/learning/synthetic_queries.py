@@ -144,7 +144,7 @@ def with_unseen_literals(
         varying = {v for slot, differs in slots if differs for values in slot for v in values}
         fixed = {v for slot, differs in slots if not differs for values in slot for v in values}
         for i, p in enumerate(group.predicates):
-            drawn = (draw for _ in range(_MAX_DRAWS) for draw in group.draw(i, _MAX_DRAWS * rounds, domains, r))
+            drawn = (draw for _ in range(_MAX_DRAWS**2) for draw in group.draw(i, rounds, domains, r))
             unseen = (d for d in drawn if not (varying - fixed) & {v for _, values in _slots(d) for v in values})
             by_text[predicate_text(p)] = list(islice(unseen, rounds)) or [p]
     truths = {**sample.rows.truths, **domains.truths}
