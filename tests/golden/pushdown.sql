@@ -128,7 +128,7 @@ SELECT * FROM t WHERE s NOT LIKE 'ab%' AND a NOT IN (1, 2);
 -- t: NOT (startswith(s, 'ab')) AND a NOT IN (1, 2)
 
 SELECT * FROM v WHERE NOT flag AND c IS NOT DISTINCT FROM 3 AND d IS DISTINCT FROM 1;
--- v: c = 3 AND c IS NOT NULL AND (d <> 1 OR d IS NULL) AND flag = FALSE
+-- v: c = 3 AND c IS NOT NULL AND (d <> 1 OR d IS NULL) AND flag <> TRUE
 
 -- what changes from run to run says nothing
 SELECT * FROM t WHERE a = 1 AND random() < 2;

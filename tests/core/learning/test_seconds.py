@@ -57,6 +57,14 @@ def test_bytes_of_some_queries_take_longer() -> None:
     assert found.now == pytest.approx((1.0 + 1.0 + 1.0 + 5.0) / 2) and found.then == pytest.approx((1.5 + 3.5) / 2)
 
 
+def test_the_first_bytes_of_a_query_are_slow() -> None:
+    speed = Speed(1.0, 0.0, 0.01, first=0.5, first_bytes=100.0)
+    assert speed.seconds("1", 5, 50) == pytest.approx(1.0 + 0.5 + 0.25)
+    assert speed.seconds("1", 5, 1000) == pytest.approx(1.0 + 10.0 + 0.5)
+    assert [speed.read_in(speed.reading(size)) for size in (0, 50, 100, 700)] == pytest.approx([0, 50, 100, 700])
+    assert speed.times(2).seconds("1", 5, 1000) == pytest.approx(2 * speed.seconds("1", 5, 1000))
+
+
 def test_files_that_are_skipped_now_are_no_gain() -> None:
     now = scored((0.2, 0.3, 0.2), blocks=10)
     found = estimate(scored((0.2, 0.2, 0.2)), [1.0], Speed(1.0, 0.5, 0.01), now, 100.0)

@@ -29,7 +29,7 @@ def test_queries_of_one_shape_have_one_speed(spark: SparkSession, tmp_path: Path
     assert len(set(rates[:2])) == len(set(rates[2:])) == 1
     width = source.widths
     shares = [(width["`at`"] + width["`user`"]) / sum(width.values()), width["word"] / sum(width.values())]
-    told = Speed(1.0, 0.25, 0.0, 0.5, {query.id: Speed(1.0, 0.25, 1e-3, 0.5) for query in queries})
+    told = Speed(1.0, 0.25, 0.0, 0.5, of={query.id: Speed(1.0, 0.25, 1e-3, 0.5) for query in queries})
     expected = 1 + 4 * 0.25 + 0.5 * source.size * 1e-3 * (2 * shares[0] + 3 * shares[1]) / 5
     assert seconds_as_it_is(source, queries, told) == pytest.approx(expected)
 

@@ -16,7 +16,8 @@ WORTH_IT = 0.8  # a layout pays if the queries take at most this share of their 
 class Speed:
     """Measured seconds of a query that reads nothing, of each file that it opens, and of each byte that it reads.
 
-    `unskipped`: the share of a query's time that is left when Spark skips what it can by itself, as the table is now.
+    `unskipped`: the share of the bytes that are left when Spark skips what it can by itself, as the table is now.
+    `first`: the seconds that the first `first_bytes` take in addition, until Java has compiled a new query's code.
     `of`: the speed of some queries, by their ids: a sum has one stage more than rows that are returned, a file takes
     longer to open for many columns, and a map takes longer to read than numbers of its size.
     """
@@ -25,12 +26,25 @@ class Speed:
     file: float
     byte: float
     unskipped: float = 1.0
+    first: float = 0.0
+    first_bytes: float = 1.0
     of: Mapping[str, Speed] = field(default_factory=dict)
 
     def seconds(self, query: str, files: float, size: float) -> float:
         """Return the seconds of a query that opens `files` files and reads `size` bytes."""
         own = self.of.get(query, self)
-        return own.query + own.file * files + own.byte * size
+        return own.query + own.file * files + own.reading(size)
+
+    def reading(self, size: float) -> float:
+        """Return the seconds of reading so many bytes."""
+        return self.byte * size + self.first * min(1.0, size / self.first_bytes)
+
+    def read_in(self, seconds: float) -> float:
+        """Return how many bytes are read in so many seconds."""
+        beyond = seconds - self.reading(self.first_bytes)
+        if beyond < 0:
+            return seconds / (self.byte + self.first / self.first_bytes)
+        return self.first_bytes + beyond / self.byte if self.byte else float("inf")
 
     def of_a_byte_now(self, query: str) -> float:
         """Return the seconds of a byte of the files as they are now: Spark skips some bytes by itself."""
@@ -52,6 +66,8 @@ class Speed:
             factor * self.file,
             factor * self.byte,
             self.unskipped,
+            factor * self.first,
+            self.first_bytes,
             {query: own.times(factor) for query, own in self.of.items()},
         )
 

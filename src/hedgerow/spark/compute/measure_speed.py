@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import fmean
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -31,6 +32,7 @@ _SHORT = 2.0  # seconds of a run that is repeated
 _MOST_SECONDS = 40.0  # for timing whole queries
 _WARMING = 3  # short jobs of each shape before anything is timed
 _MIN_FILE_SECONDS = 0.0005
+_ROWS_UNTIL_COMPILED = 100_000  # a query with new literals reads so many rows slowly: 60,000 in each of some tasks
 
 
 def measured_speed(source: Source, queries: Sequence[Query]) -> Speed | None:
@@ -52,19 +54,24 @@ def measured_speed(source: Source, queries: Sequence[Query]) -> Speed | None:
             _seconds(_job(short, source, alike[0]))
         full, skipping = _times(source, frames, shapes)
         shapes, sizes = shapes[: len(full)], sizes[: len(full)]
-        again, starts, file = _fixed_parts(source, shapes)
+        again, starts, first, file = _fixed_parts(source, shapes)
         full = np.maximum(0.0, full - again - file * count)
         skipping = np.maximum(0.0, skipping - starts - file * count)
         starts += _planning(source, shapes[0][0], frames[0])
     except spark_errors():
         return None  # such as a condition that fails on some row
-    unskipped = np.minimum(1, skipping / np.maximum(1e-9, full))
-    of_shapes = [Speed(*values) for values in zip(starts, file, full / sizes, unskipped, strict=True)]
+    of_shapes = []
+    for start, opening, reading, slow, skipped, size in zip(starts, file, full, first, skipping, sizes, strict=True):
+        rows = source.rows * count / len(source.files)
+        speed = Speed(start, opening, max(1e-15, reading / size), 1.0, slow, size / rows * _ROWS_UNTIL_COMPILED)
+        of_shapes.append(replace(speed, unskipped=min(1.0, speed.read_in(skipped) / size)))
     return Speed(
         float(starts.mean()),
         float(file.mean()),
         float(full.sum() / sum(sizes)),
-        min(1.0, float(skipping.sum() / max(1e-9, full.sum()))),
+        float(np.average([speed.unskipped for speed in of_shapes], weights=full + 1e-9)),
+        float(first.mean()),
+        float(np.mean([speed.first_bytes for speed in of_shapes])),
         {query.id: speed for alike, speed in zip(shapes, of_shapes, strict=True) for query in alike},
     )
 
@@ -105,11 +112,11 @@ def _by_shape(source: Source, queries: Sequence[Query]) -> list[list[Query]]:
     return sorted(shapes.values(), key=lambda alike: -sum(query.weight for query in alike))
 
 
-def _fixed_parts(source: Source, shapes: Sequence[Sequence[Query]]) -> tuple[Floats, Floats, Floats]:
+def _fixed_parts(source: Source, shapes: Sequence[Sequence[Query]]) -> tuple[Floats, Floats, Floats, Floats]:
     """Return for each shape the seconds of a query that reads one row, if it runs again and if its literals are new.
 
-    Also return the seconds of opening a file, with the columns of the shape. The literals of most users' queries are
-    new: then the first rows are slow, until Java has compiled the query's code. So all rows of a file are read for it.
+    Also return what a query with new literals, as most are, takes longer for all rows of a file: the first of them are
+    slow, until Java has compiled the query's code. The last result is the seconds of opening a file.
 
     All files share one task, as small files do. Otherwise each part of a large file would be a task of its own, which
     takes longer than opening the file. The limit to one row is a stage of its own, whose time does not count."""
@@ -117,15 +124,17 @@ def _fixed_parts(source: Source, shapes: Sequence[Sequence[Query]]) -> tuple[Flo
     first, all_ = frame_of(source, files[:1]), frame_of(source, files)
     with configured(spark, files__maxPartitionBytes="1t", files__openCostInBytes="0"):
         one_file, limited, many_files = (_fastest(f.groupBy().count()) for f in (first, first.limit(1), all_))
-        again = np.array([_fastest(_job(first.limit(1), source, alike[0])) for alike in shapes])
+        row = first.limit(1)
+        again = np.array([_fastest(_job(row, source, alike[0])) for alike in shapes])
+        new = np.array([fmean(_seconds(_job(row, source, query)) for query in alike[-_REPEATS:]) for alike in shapes])
     with configured(spark, parquet__filterPushdown=False):
-        once = np.array([min(_seconds(_job(first, source, alike[0])) for _ in range(2)) for alike in shapes])
-        new = np.array([fmean(_seconds(_job(first, source, query)) for query in alike[-_REPEATS:]) for alike in shapes])
+        rows_again = np.array([min(_seconds(_job(first, source, alike[0])) for _ in range(2)) for alike in shapes])
+        rows_new = np.array([fmean(_seconds(_job(first, source, q)) for q in alike[-_REPEATS:]) for alike in shapes])
     widths = np.array([len(columns_read(source, alike[0])) for alike in shapes])
     file = max(_MIN_FILE_SECONDS, (many_files - one_file) / max(1, len(files) - 1)) + widths * _column(all_, len(files))
     least, stage = max(0.0, one_file - file.min()), max(0.0, limited - one_file)
-    again = np.maximum(least, again - stage - file)
-    return again, again + np.maximum(0.0, new - once), file
+    again, new = (np.maximum(least, seconds - stage - file) for seconds in (again, np.maximum(again, new)))
+    return again, new, np.maximum(0.0, rows_new - rows_again - (new - again)), file
 
 
 def _column(frame: DataFrame, files: int) -> float:
