@@ -30,7 +30,7 @@ _PARTS = 4  # the parts of the table in which queries are timed while Spark skip
 _REPEATS = 3  # a short job runs so often
 _SHORT = 2.0  # seconds of a run that is repeated
 _MOST_SECONDS = 40.0  # for timing whole queries
-_WARMING = 3  # short jobs of each shape before anything is timed
+_WARMING = 5  # short jobs of each shape before anything is timed
 _MIN_FILE_SECONDS = 0.0005
 _ROWS_UNTIL_COMPILED = 100_000  # a query with new literals reads so many rows slowly: 60,000 in each of some tasks
 
@@ -50,8 +50,9 @@ def measured_speed(source: Source, queries: Sequence[Query]) -> Speed | None:
     try:
         frames = [frame_of(source, files) for files in parts]
         short = frame_of(source, parts[0][:1])
-        for alike in shapes * _WARMING:  # Java is slow at first, and compiles the code of a query when it first runs
-            _seconds(_job(short, source, alike[0]))
+        for i in range(_WARMING):  # Java is slow at first: at new queries, too
+            for alike in shapes:
+                _seconds(_job(short, source, alike[i % len(alike)]))
         full, skipping = _times(source, frames, shapes)
         shapes, sizes = shapes[: len(full)], sizes[: len(full)]
         again, starts, first, file = _fixed_parts(source, shapes)
@@ -126,10 +127,10 @@ def _fixed_parts(source: Source, shapes: Sequence[Sequence[Query]]) -> tuple[Flo
         one_file, limited, many_files = (_fastest(f.groupBy().count()) for f in (first, first.limit(1), all_))
         row = first.limit(1)
         again = np.array([_fastest(_job(row, source, alike[0])) for alike in shapes])
-        new = np.array([fmean(_seconds(_job(row, source, query)) for query in alike[-_REPEATS:]) for alike in shapes])
+        new = np.array([min(_seconds(_job(row, source, query)) for query in alike[-_REPEATS:]) for alike in shapes])
     with configured(spark, parquet__filterPushdown=False):
         rows_again = np.array([min(_seconds(_job(first, source, alike[0])) for _ in range(2)) for alike in shapes])
-        rows_new = np.array([fmean(_seconds(_job(first, source, q)) for q in alike[-_REPEATS:]) for alike in shapes])
+        rows_new = np.array([min(_seconds(_job(first, source, q)) for q in alike[-_REPEATS:]) for alike in shapes])
     widths = np.array([len(columns_read(source, alike[0])) for alike in shapes])
     file = max(_MIN_FILE_SECONDS, (many_files - one_file) / max(1, len(files) - 1)) + widths * _column(all_, len(files))
     least, stage = max(0.0, one_file - file.min()), max(0.0, limited - one_file)
