@@ -42,10 +42,9 @@ from hedgerow.core.pruning.block_stats import (
     Stats,
     TermStats,
     collect,
-    concat,
     drop_unused_values,
-    regroup,
 )
+from hedgerow.core.pruning.combine_stats import concat, regroup
 from hedgerow.core.pruning.evaluator import may_match, must_match, possible_outcomes
 from hedgerow.core.pruning.row_batch import Rows
 from tests.support.random_cases import (

@@ -19,7 +19,8 @@ from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.without_columns import only
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.predicates.nodes import Compare, Predicate, col, lit
-from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT, Stats, collect, repeat
+from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT, Stats, collect
+from hedgerow.core.pruning.combine_stats import repeat
 from hedgerow.spark.compute.checksum import checksum
 from hedgerow.spark.optimizer.jvm_facts import settings
 from hedgerow.spark.storage.folder import Folder

@@ -13,7 +13,8 @@ from hedgerow.core.index.sums import summable
 from hedgerow.core.index.without_columns import only, with_columns, without_columns, without_functions
 from hedgerow.core.predicates.nodes import Feature, Predicate
 from hedgerow.core.predicates.sql_text import feature_text
-from hedgerow.core.pruning.block_stats import Stats, concat, regroup
+from hedgerow.core.pruning.block_stats import Stats
+from hedgerow.core.pruning.combine_stats import concat, regroup
 from hedgerow.spark.compute.collect_stats import collect_files
 from hedgerow.spark.compute.joins import Joins
 from hedgerow.spark.optimizer.jvm_facts import settings

@@ -14,7 +14,7 @@ from hedgerow.core.errors import HedgerowError, counted
 from hedgerow.core.index.without_columns import mentions, without_columns, without_functions
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.predicates.sql_text import feature_text, quote_name
-from hedgerow.core.pruning.block_stats import agree, concat, repeat
+from hedgerow.core.pruning.combine_stats import agree, concat, repeat
 from hedgerow.spark.compute.checksum import checksum
 from hedgerow.spark.compute.collect_stats import collect_files, with_words
 from hedgerow.spark.optimizer.jvm_facts import settings

@@ -22,10 +22,9 @@ from hedgerow.core.pruning.block_stats import (
     Stats,
     TermStats,
     collect,
-    concat,
     drop_unused_values,
-    regroup,
 )
+from hedgerow.core.pruning.combine_stats import concat, regroup
 from hedgerow.core.pruning.evaluator import may_match, possible_outcomes
 
 x = col("x")

@@ -14,7 +14,8 @@ from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
 from hedgerow.core.predicates.nodes import And, Expr, Like, Not, Opaque, Or, Predicate, col
 from hedgerow.core.predicates.types import STRING, Type
-from hedgerow.core.pruning.block_stats import MAX_WORDS, Stats, TermStats, agree, collect, concat, regroup, repeat
+from hedgerow.core.pruning.block_stats import MAX_WORDS, Stats, TermStats, collect
+from hedgerow.core.pruning.combine_stats import agree, concat, regroup, repeat
 from hedgerow.core.pruning.evaluator import may_match, must_match
 from hedgerow.core.pruning.words import searched_for_words, words_in_texts
 

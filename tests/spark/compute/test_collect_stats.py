@@ -14,7 +14,8 @@ import hedgerow as hr
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.predicates.nodes import Compare, Feature, atoms_of, col, lit
 from hedgerow.core.predicates.sql_text import feature_text
-from hedgerow.core.pruning.block_stats import Stats, agree
+from hedgerow.core.pruning.block_stats import Stats
+from hedgerow.core.pruning.combine_stats import agree
 from hedgerow.spark.compute.assign_blocks import BLOCK, with_block
 from hedgerow.spark.compute.collect_stats import _joined, _stats_of_chunk, collect_blocks, collect_by, usable_items
 from hedgerow.spark.compute.count_blocks import TableCounter

@@ -9,7 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hedgerow.core.predicates.nodes import Column
-from hedgerow.core.pruning.block_stats import TermStats, agree
+from hedgerow.core.pruning.block_stats import TermStats
+from hedgerow.core.pruning.combine_stats import agree
 from hedgerow.core.pruning.words import words_in_texts
 from hedgerow.spark.compute.collect_stats import collect_files
 from hedgerow.spark.start.session import configured

@@ -16,7 +16,8 @@ from hedgerow.core.arrays import Bools, Ints
 from hedgerow.core.index.file_choice import CellParts, FileChoice, WholePlaces, choose_files
 from hedgerow.core.predicates.nodes import Predicate, terms_of
 from hedgerow.core.predicates.sql_text import term_text
-from hedgerow.core.pruning.block_stats import Stats, concat
+from hedgerow.core.pruning.block_stats import Stats
+from hedgerow.core.pruning.combine_stats import concat
 from hedgerow.core.pruning.evaluator import may_match
 
 

@@ -21,7 +21,8 @@ from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.predicates.nodes import Predicate, Term
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.types import Type
-from hedgerow.core.pruning.block_stats import T_BIT, Stats, TermStats, concat
+from hedgerow.core.pruning.block_stats import T_BIT, Stats, TermStats
+from hedgerow.core.pruning.combine_stats import concat
 from hedgerow.core.pruning.evaluator import possible_outcomes
 
 UNKNOWN_ROWS = -1

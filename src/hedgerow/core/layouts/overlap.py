@@ -24,7 +24,7 @@ from hedgerow.core.layouts.base import BlockIds, Let, Write, in_brackets
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.sql_text import feature_text
-from hedgerow.core.pruning.block_stats import regroup
+from hedgerow.core.pruning.combine_stats import regroup
 from hedgerow.core.pruning.row_batch import Rows
 
 

@@ -21,7 +21,8 @@ from hedgerow.core.layouts.base import BlockIds, Layout
 from hedgerow.core.predicates.nodes import Feature, Predicate, columns_in
 from hedgerow.core.predicates.sql_text import feature_text, predicate_text, quote_name, term_text
 from hedgerow.core.predicates.types import Type
-from hedgerow.core.pruning.block_stats import NotedCondition, Stats, TermStats, collect, concat, regroup
+from hedgerow.core.pruning.block_stats import NotedCondition, Stats, TermStats, collect
+from hedgerow.core.pruning.combine_stats import concat, regroup
 from hedgerow.core.pruning.words import WORD, words_in_texts
 from hedgerow.spark.compute.assign_blocks import BLOCK, settings_for, with_block
 from hedgerow.spark.compute.checksum import HASH, Checksum, hash_sums, observed, with_hash

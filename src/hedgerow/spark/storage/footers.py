@@ -22,7 +22,8 @@ from hedgerow.core.errors import StorageError
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
 from hedgerow.core.predicates.types import Type
-from hedgerow.core.pruning.block_stats import Bound, Stats, TermStats, concat, repeat
+from hedgerow.core.pruning.block_stats import Bound, Stats, TermStats
+from hedgerow.core.pruning.combine_stats import concat, repeat
 from hedgerow.spark.start.jar import gateway, ship_jar
 from hedgerow.spark.start.session import configured, engines_off, first_line, spark_errors
 from hedgerow.spark.start.ship import ship_modules

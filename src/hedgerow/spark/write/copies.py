@@ -19,7 +19,7 @@ from hedgerow.core.index.file_choice import CellParts, WholePlaces
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.predicates.nodes import Feature
 from hedgerow.core.predicates.types import Type
-from hedgerow.core.pruning.block_stats import concat, regroup
+from hedgerow.core.pruning.combine_stats import concat, regroup
 from hedgerow.spark.compute.assign_blocks import BLOCK, settings_for, with_block
 from hedgerow.spark.compute.collect_stats import collect_by, file_name, usable_items
 from hedgerow.spark.compute.evaluate import without_user_functions
