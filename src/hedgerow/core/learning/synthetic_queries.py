@@ -143,9 +143,10 @@ def with_unseen_literals(
         slots = list(zip(zip(*group.values, strict=True), group.must_differ(domains), strict=True))
         varying = {v for slot, differs in slots if differs for values in slot for v in values}
         fixed = {v for slot, differs in slots if not differs for values in slot for v in values}
+        group.known = varying - fixed
         for i, p in enumerate(group.predicates):
             drawn = (draw for _ in range(_MAX_DRAWS**2) for draw in group.draw(i, rounds, domains, r))
-            unseen = (d for d in drawn if not (varying - fixed) & {v for _, values in _slots(d) for v in values})
+            unseen = (d for d in drawn if not group.has_known(d))
             by_text[predicate_text(p)] = list(islice(unseen, rounds)) or [p]
     truths = {**sample.rows.truths, **domains.truths}
     sample = replace(sample, rows=sample.rows.with_truths(truths)) if domains.truths else sample
@@ -216,6 +217,7 @@ class _Group:
     predicates: list[Predicate] = field(default_factory=list)
     weights: list[float] = field(default_factory=list)
     values: list[tuple[Values, ...]] = field(default_factory=list)
+    known: set[Any] = field(default_factory=set)  # values that no drawn query should have
     _met: list[int] | None = None
 
     def draw(self, i: int, times: int, domains: Domains, r: Random) -> list[Predicate]:
@@ -298,7 +300,7 @@ class _Group:
             else:
                 new.append(domains.redraw(atom, observed, replacements, r))
         drawn = _with_new_atoms(self.predicates[i], new)
-        if not domains.alike or domains.matches(drawn):
+        if not domains.alike or self.has_known(drawn) or domains.matches(drawn):
             return drawn
         # Columns depend on each other: drawn by themselves, their values often meet in no row.
         places = [at for at, atom in enumerate(atoms) if varies[at] and not recurs[at] and family_of(atom) is None]
@@ -310,6 +312,9 @@ class _Group:
         for at, atom in zip(places, domains.of_one_row(kept, [atoms[at] for at in places], r), strict=True):
             new[at] = atom
         return _with_new_atoms(self.predicates[i], new)
+
+    def has_known(self, p: Predicate) -> bool:
+        return not self.known.isdisjoint(value for _, values in _slots(p) for value in values)
 
     def _meeting(self, places: Sequence[int], domains: Domains) -> list[int]:
         """Return the places whose literals meet in a row of the sample in most queries; the rarest literals first."""
