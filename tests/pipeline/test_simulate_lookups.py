@@ -34,7 +34,7 @@ ASKED = [
 def filters(max_bytes: float) -> dict[str, ExpectedFilter]:
     stats = SAMPLE.rows.stats(FILE, FILES)
     passed = files_let_pass(ASKED, stats, SAMPLE.schema)
-    return expected_filters(passed, SAMPLE, FILE, stats, max_bytes)
+    return expected_filters(passed, SAMPLE, SAMPLE.rows, FILE, stats, max_bytes)
 
 
 def test_only_columns_that_gain_get_a_filter() -> None:
@@ -81,7 +81,8 @@ def test_a_filter_of_a_part_of_the_rows_opens_as_many_files_as_one_of_all(rows_o
     sample = replace(Sample.of_table(table), table_rows=rows)
     asked = [Compare(col("key"), "=", lit(int(values[n]))) for n in part[:10]]
     stats = sample.rows.stats(file[part], FILES)
-    (found,) = expected_filters(files_let_pass(asked, stats, sample.schema), sample, file[part], stats, 1e7).values()
+    passed = files_let_pass(asked, stats, sample.schema)
+    (found,) = expected_filters(passed, sample, sample.rows, file[part], stats, 1e7).values()
     index = type(stats)(stats.rows, stats.terms, {}, {"key": found})
     opened = np.mean([may_match(Compare(col("key"), "=", lit(int(values[n]))), index).sum() for n in part[:400]])
     real = np.mean([len(np.unique(file[values == values[n]])) for n in part[:400]])
@@ -98,11 +99,26 @@ def test_a_value_that_no_row_in_memory_has_is_in_some_file(rows_of_value: int) -
     asked = [Compare(col("key"), "=", lit(n)) for n in range(1000, 1010)]
     stats = sample.rows.stats(file[is_known], FILES)
     passed = files_let_pass(asked, stats, sample.schema)
-    (found,) = expected_filters(passed, sample, file[is_known], stats, 1e7).values()
+    (found,) = expected_filters(passed, sample, sample.rows, file[is_known], stats, 1e7).values()
     unknown = np.setdiff1d(values, values[is_known])[:400].tolist()
     opened = np.mean([found.may_hold("int", [value]).sum() for value in unknown])
     real = np.mean([len(np.unique(file[values == value])) for value in unknown])
     assert real / 1.3 < opened < 1.3 * real + 0.3, (real, opened)
+
+
+def test_a_filter_holds_the_rows_that_queries_look_up_beside_the_drawn_ones() -> None:
+    """Else it would deny the file that the noted outcome of a look-up names."""
+    rows, drawn = 100_000, 10_000
+    values, file = np.random.default_rng(0).permutation(rows), np.arange(rows) % FILES
+    in_memory = Sample.of_table(pa.table({"key": values[: drawn + 50]})).rows
+    sample = replace(Sample.of_table(pa.table({"key": values[:drawn]})), table_rows=rows)
+    asked = [Compare(col("key"), "=", lit(int(value))) for value in values[drawn : drawn + 50]]
+    of_memory = file[: drawn + 50]
+    stats = in_memory.stats(of_memory, FILES)
+    passed = files_let_pass(asked, stats, sample.schema)
+    (found,) = expected_filters(passed, sample, in_memory, of_memory, stats, 1e7).values()
+    for p, own in zip(asked, of_memory[drawn:], strict=True):
+        assert found.may_hold("int", [p.literal.value])[own]
 
 
 @pytest.mark.parametrize("rows_of_value", [1, 6, 40])

@@ -14,8 +14,8 @@ from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.learning.block_counter import RowCounter
 from hedgerow.core.learning.score_layout import score_index
 from hedgerow.core.learning.word_search import with_searches
-from hedgerow.core.predicates.nodes import Column, Compare, In, Predicate, Term
-from hedgerow.core.pruning.block_stats import T_BIT, collect
+from hedgerow.core.predicates.nodes import Column, Predicate, Term
+from hedgerow.core.pruning.block_stats import collect
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.pruning.value_codes import RankedColumn
 from hedgerow.core.workload.score import Score
@@ -64,23 +64,20 @@ def _index(table_problem: TableProblem, learned: Learned, counter: RowCounter, f
     """Return what the index of the files would hold; `files`: the file of each row in memory."""
     source, rows = table_problem.source, counter.rows
     partitions = [Column((column,)) for column in source.partitions]
-    columns, truths, drawn = {}, {}, table_problem.drawn
+    columns, truths = {}, {}
     items = items_to_index(
         learned.layout, learned.predicates, learned.noted, learned.joined, MAX_DESCRIBED_ITEMS, learned.summed
     )
     for item in (*items, *partitions):
         if isinstance(item, Predicate):
             with suppress(LayoutError):
-                bits = rows.evaluate(item)
-                is_look_up = isinstance(item, In) or (isinstance(item, Compare) and item.op == "=")
-                if drawn.fraction == 1 or not is_look_up or (bits == T_BIT).any():  # else its rows are not in memory
-                    truths[item] = bits
+                truths[item] = rows.evaluate(item)
         elif item in rows.columns:
             columns[item] = rows.ranked.get(item, rows.columns[item])
     stats = replace(counter, rows=Rows(columns, truths)).stats(files, int(files.max(initial=0)) + 1)
     passed = files_let_pass(learned.predicates, stats, source.schema)
     most = table_problem.options.lookup_share * source.size
-    filters = expected_filters(passed, drawn, files[: len(drawn)], stats, most)
+    filters = expected_filters(passed, table_problem.drawn, rows, files, stats, most)
     return BlockIndex(replace(stats, filters=filters))
 
 

@@ -17,6 +17,7 @@ from hedgerow.core.predicates.nodes import Column
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.values import Value
 from hedgerow.core.pruning.block_stats import Stats
+from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.pruning.value_codes import RankedColumn, code_of
 from hedgerow.core.pruning.value_filter import LEAST_BYTES, best_shape
 from hedgerow.tables.lookups import columns_that_gain, pays_to_filter
@@ -28,7 +29,7 @@ class ExpectedFilter:
     values are, and errs as often as a real one.
 
     Args:
-        file: the file of each row.
+        file: the file of each row in memory.
         files: the number of files.
         fraction: the share of the table's rows that are in memory.
         rows_of_value: the mean rows of a value in the table.
@@ -81,13 +82,14 @@ class ExpectedFilter:
 
 
 def expected_filters(
-    passed: Mapping[Column, Sequence[int]], drawn: Sample, file: Ints, stats: Stats, max_bytes: float
+    passed: Mapping[Column, Sequence[int]], drawn: Sample, rows: Rows, file: Ints, stats: Stats, max_bytes: float
 ) -> dict[str, ExpectedFilter]:
     """Return the filters that `build_lookups` would build, by the text of their column.
 
     Args:
         passed: see `files_let_pass`.
-        file: the file of each drawn row.
+        rows: those in memory: first the drawn ones, then others that queries look up.
+        file: the file of each.
         stats: those of the files.
         max_bytes: all filters together have at most so many bytes.
     """
@@ -96,21 +98,22 @@ def expected_filters(
         return filters
     ranked = {c: drawn.rows.ranks(c) for c, counts in passed.items() if pays_to_filter(counts)}
     in_all = {c: distinct_in_table(drawn, c) for c in ranked}
+    of_drawn = file[: len(drawn)]
     distinct = {
-        c: _distinct_in_files(column, in_all[c], file, stats.rows, drawn.fraction) for c, column in ranked.items()
+        c: _distinct_in_files(column, in_all[c], of_drawn, stats.rows, drawn.fraction) for c, column in ranked.items()
     }
     for column in columns_that_gain(passed, distinct, {c: round(n) for c, n in in_all.items()}):
         shape = best_shape(distinct[column], max_bytes)
         if shape is not None:
             errors = shape.false_positives(distinct[column])
             filters[term_text(column)] = ExpectedFilter(
-                ranked[column],
+                rows.ranks(column),
                 file,
                 len(stats),
                 errors,
                 drawn.fraction,
                 drawn.table_rows / in_all[column],
-                _spread(ranked[column], file, len(stats)),
+                _spread(ranked[column], of_drawn, len(stats)),
             )
             max_bytes -= shape.stored_bytes(distinct[column])
     return filters
