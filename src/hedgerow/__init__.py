@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hedgerow.pilot.autopilot import autopilot as autopilot
     from hedgerow.pilot.calibrate import calibrate as calibrate
     from hedgerow.pilot.decision_notes import decisions as decisions
+    from hedgerow.pilot.decision_table import decision_table as decision_table
     from hedgerow.pilot.settings import AutopilotSettings as AutopilotSettings
     from hedgerow.pipeline.advice import Advice as Advice
     from hedgerow.pipeline.advise import advise as advise
@@ -69,6 +70,7 @@ _PUBLIC = {
     "attach": "hedgerow.pipeline.route:attach",
     "autopilot": "hedgerow.pilot.autopilot:autopilot",
     "calibrate": "hedgerow.pilot.calibrate:calibrate",
+    "decision_table": "hedgerow.pilot.decision_table:decision_table",
     "decisions": "hedgerow.pilot.decision_notes:decisions",
     "detach": "hedgerow.pipeline.route:detach",
     "doctor": "hedgerow.pipeline.doctor:doctor",
