@@ -18,7 +18,7 @@ from hedgerow.pilot.decision_notes import decisions, note
 from hedgerow.pilot.follow import ended_by_signals, follow_changes
 from hedgerow.pilot.history import History
 from hedgerow.pilot.lock import table_lock
-from hedgerow.pilot.look import Look, Request, look_at
+from hedgerow.pilot.look import Look, Request, look_at, name_replacements
 from hedgerow.pilot.search import decide, decide_without_search
 from hedgerow.pilot.settings import AutopilotSettings
 from hedgerow.pipeline.apply import apply
@@ -122,9 +122,9 @@ def _decide(
     begun, look = perf_counter(), look_at(spark, table, log, request, history)
     if isinstance(look, Decision):
         return look, None
-    if look.reason_to_wait is not None:
-        return decide_without_search(look, look.reason_to_wait)
-    return decide(look, begun)
+    wait = look.reason_to_wait
+    decision, candidate = decide(look, begun) if wait is None else decide_without_search(look, wait)
+    return replace(decision, reasons=(*decision.reasons, *name_replacements(look.replaced_by))), candidate
 
 
 def _carry_out(

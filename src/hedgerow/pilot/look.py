@@ -20,6 +20,7 @@ from hedgerow.pilot.decision import Decision, Figures
 from hedgerow.pilot.file_seconds import mean_seconds, seconds_as_it_is
 from hedgerow.pilot.files_to_move import Files, files_of, new_bytes, seconds_in
 from hedgerow.pilot.history import History
+from hedgerow.pilot.others_rewrites import rewrites_of_others
 from hedgerow.pilot.recent_queries import RecentLog
 from hedgerow.pilot.settings import AutopilotSettings
 from hedgerow.pipeline.block_sizes import usual_speed
@@ -64,6 +65,7 @@ class Look:
     scaled down to what the log says. Nothing is timed: the same files, log and past decisions give the same look.
     `expected_queries`: until the workload changes. `cost_spread`: a rewrite may take so many times as long, or as
     short. `reason_to_wait`: why no layout is looked for; None if one is. `chosen`: the files of the candidate.
+    `replaced_by`: the commands of others that replaced a layout.
     `learned`: a layout for them; None: the table's newest. `share_left`: of the time that queries spend in these
     files now, the share that would be left.
     """
@@ -82,6 +84,7 @@ class Look:
     cost_spread: float
     reason_to_wait: str | None
     chosen: Bools
+    replaced_by: Sequence[str] = ()
     learned: Learned | None = None
     share_left: float = 0.0
 
@@ -161,8 +164,11 @@ def look_at(spark: SparkSession, table: str, log: QueryLog, request: Request, hi
     share = 1.0 if settings.horizon is None else settings.horizon / recent.span.days
     wait = reason_to_wait(history, recent.span, recent.late, recent.news, share * recent.span.queries, settings)
     managed = _open_managed(spark, table)
+    replaced_by = rewrites_of_others(managed)
+    if len(replaced_by) >= settings.stand_back:
+        return Decision("nothing", (f"it stands back, because others replace its layouts: {', '.join(replaced_by)}",))
     if wait is not None and new_bytes(managed) < max(1.0, settings.least_new):
-        return Decision("nothing", (wait,))
+        return Decision("nothing", (wait, *name_replacements(replaced_by)))
     name = None if managed is None else managed.name
     try:
         workload = recent.workload(name or "t", MOST_QUERIES)
@@ -196,7 +202,13 @@ def look_at(spark: SparkSession, table: str, log: QueryLog, request: Request, hi
         spread,
         wait,
         files.all,
+        replaced_by,
     )
+
+
+def name_replacements(replaced_by: Sequence[str]) -> list[str]:
+    """Return a sentence for each command of others that replaced a layout."""
+    return [f"{command} has replaced its layout" for command in replaced_by]
 
 
 def nothing(begun: float, *reasons: str, figures: Figures | None = None) -> Decision:
