@@ -1,15 +1,18 @@
-"""The autopilot comes to rest: it does not fight others' layouts."""
+"""The autopilot comes to rest: right after a rewrite it proposes nothing, and it does not fight others' layouts."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 import hedgerow as hr
+from hedgerow.pilot.autopilot import Mode
+from hedgerow.pilot.decision import Decision
 from hedgerow.pilot.history import History
 from hedgerow.pilot.settings import AutopilotSettings
 from hedgerow.pipeline.learn_options import QUICK
@@ -21,7 +24,67 @@ from tests.support.past_queries import past_query
 RESTLESS = AutopilotSettings(
     least_bytes=0, least_new=0, horizon=365, search_interval=0, cooldown=0, rewrites=float("inf")
 )
+_SHAPES = (
+    "number < {n}",
+    "number >= {n} AND number < {n} + 20",
+    "id >= {i} AND id < {i} + 400",
+    "price > {p}",
+    "day >= DATE '2024-0{d}-11'",
+    "id % 7 = {w}",
+    "number IN ({n}, {m})",
+    "id < {i} AND price < {p}",
+    "number < {n} OR id > {i}",
+)
+SHORT, ALL = 10, 200
+
 pytestmark = pytest.mark.usefixtures("seconds_follow_rows")
+
+
+def fill_log(spark: SparkSession, table: str, r: Random) -> None:
+    """A random history: some shapes, old and new, with literals that recur or do not."""
+    chosen, asked = r.sample(_SHAPES, r.randint(1, 4)), []
+    for shape in chosen:
+        begun, ended = sorted((r.uniform(0, 20), r.uniform(0, 20)))
+        few = [_literals(r) for _ in range(r.choice((1, 3, 40)))]
+        for _ in range(r.randint(5, 60)):
+            condition = shape.format(**r.choice(few))
+            asked.append(past_query(condition, r.uniform(begun, ended), len(asked)))
+    QueryLog.of(spark, table).append(asked)
+
+
+def _literals(r: Random) -> dict[str, int]:
+    return {
+        "n": r.randrange(200),
+        "m": r.randrange(200),
+        "i": r.randrange(8000),
+        "p": r.randrange(100),
+        "d": r.randint(1, 5),
+        "w": r.randrange(7),
+    }
+
+
+@pytest.mark.parametrize("seed", [s if s < SHORT else pytest.param(s, marks=pytest.mark.long) for s in range(ALL)])
+def test_right_after_a_rewrite_it_proposes_nothing(
+    spark: SparkSession, delta_table: str, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """With another seed it may learn a better layout, but then it does not go back: layouts never take turns."""
+    monkeypatch.setattr(History, "rewrites", [])  # how long the rewrite took is the machine's affair
+    r = Random(seed)
+    fill_log(spark, delta_table, r)
+    options = replace(QUICK, block_rows=r.choice((250, 1000, 2000)))
+
+    def look(other: int, mode: Mode = "dry_run") -> Decision:
+        return hr.autopilot(
+            spark, delta_table, mode=mode, settings=RESTLESS, options=replace(options, seed=options.seed + other)
+        )
+
+    first, again = look(0, "run"), look(0)
+    assert again.action == "nothing", (first, first.figures, again, again.figures)
+    better = look(1, "run")
+    if better.done:
+        for other in (1, 0):
+            again = look(other)
+            assert again.action == "nothing", (other, better, better.figures, again, again.figures)
 
 
 def test_it_stands_back_from_what_others_do(

@@ -84,11 +84,11 @@ def files_of(
         every = np.ones(count, bool)
         opened = _opened_by_footers(snapshot, source.name, [(query, every) for query in queries], every)
         return Files(source, snapshot, sizes, opened, every, times, newest)
-    last = managed.newest.id
+    layout = managed.newest.entry.layout
     for part in managed.parts:
         places = snapshot.files.places_of(part.known.sizes_by_name)
         times[places] = np.maximum(times[places], moved.get(part.id, 0))
-        newest[places] |= part.id == last
+        newest[places] |= part.entry.layout == layout
     indexed = managed.indexed(snapshot=snapshot)
     by_index = [(q, indexed.choose(q.predicate(managed.name)).opened) for q in managed.bound(workload)]
     opened = _opened_by_footers(snapshot, managed.name, by_index, ~indexed.is_known)

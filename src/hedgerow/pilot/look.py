@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -36,6 +36,7 @@ from hedgerow.pipeline.learn_options import LearnOptions
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.learner_names import NamedLearner
 from hedgerow.pipeline.open import open_table
+from hedgerow.pipeline.present_layout import PresentLayout
 from hedgerow.pipeline.score import score_source
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.storage.folder import Folder
@@ -99,6 +100,18 @@ class Look:
     def seconds_left(self) -> float:
         """The mean seconds that a query would spend in the candidate's files."""
         return self.share_left * float(self.file_seconds[self.chosen].sum())
+
+    def present_layout(self, chosen: Bools) -> PresentLayout | None:
+        """Return the newest layout if all chosen files have it."""
+        if self.managed is None or not self.files.newest[chosen].all():
+            return None
+        sort_by = self.managed.newest.entry.writing.sort_by
+        return PresentLayout(self.managed.layout, sort_by[0] if sort_by else None)
+
+    def with_seconds_at_most(self, seconds: float, chosen: Bools) -> Look:
+        """Return the look with at most so many mean seconds of a query in the chosen files."""
+        factor = min(1.0, seconds / max(1e-9, float(self.file_seconds[chosen].sum())))
+        return replace(self, file_seconds=np.where(chosen, factor, 1.0) * self.file_seconds)
 
     def worth_moving(self, share_left: float = 0.0, max_rewrites: float | None = None) -> Bools:
         """Return which files pay for their own rewriting, if it leaves this share of the time in them."""

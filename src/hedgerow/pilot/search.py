@@ -82,13 +82,16 @@ def _learn(look: Look, chosen: Bools, copies: int = 1) -> Look | None:
     `copies`: the number of full copies of the table, each in a layout of its own."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HedgerowWarning)  # the decision says whether little is to be gained
-        source, request = look.files.part(chosen), look.request
+        source, request, present = look.files.part(chosen), look.request, look.present_layout(chosen)
         learner = replace(request.learner, trees=copies)
-        learned = learn_layout(source, look.queries, learner, request.options, speed=look.speed)
+        learned = learn_layout(source, look.queries, learner, request.options, speed=look.speed, present=present)
     if learned.estimate is None:
         return None
-    left, now = learned.estimate.then - look.speed.query, float(look.file_seconds[chosen].sum())
-    return replace(look, chosen=chosen, learned=learned, share_left=max(0.0, left) / max(1e-9, now))
+    now, left = (max(0.0, seconds - look.speed.query) for seconds in (learned.estimate.now, learned.estimate.then))
+    if present is not None:
+        look = look.with_seconds_at_most(now, chosen)
+    share_left = left / max(1e-9, float(look.file_seconds[chosen].sum()))
+    return replace(look, chosen=chosen, learned=learned, share_left=share_left)
 
 
 def _narrow(candidate: Look) -> Look:

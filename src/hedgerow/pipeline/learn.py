@@ -18,6 +18,7 @@ from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.learner_names import AUTO, DEFAULT, NamedLearner, wrong_params
 from hedgerow.pipeline.open import open_table
 from hedgerow.pipeline.outlook import with_outlook
+from hedgerow.pipeline.present_layout import PresentLayout
 from hedgerow.pipeline.proposals import best_of_all
 from hedgerow.pipeline.query_kinds import Scores
 from hedgerow.pipeline.reads_now import reads_now
@@ -80,10 +81,14 @@ def learn_layout(
     options: LearnOptions,
     given: Sequence[ManagedTable] = (),
     speed: Speed | None = None,
+    present: PresentLayout | None = None,
 ) -> Learned:
     """Return a layout for the queries of one table, with an estimate of their seconds.
 
-    `speed`: of the queries; by default it is measured."""
+    Args:
+        speed: of the queries; by default it is measured.
+        present: the layout of the table's files, if they all have one.
+    """
     _check_one_table(learner.name)
     if learner.name == AUTO and given:
         raise LayoutError("given= needs a learner by name, not auto")
@@ -100,7 +105,7 @@ def learn_layout(
         mb = SMALL_TABLE_BYTES >> 20
         advise(f"little is to be gained: {source.name} has less than {mb} MB, which Spark reads in no time")
         return learned
-    learned = with_sampled_outlook(table_problem, learned, speed)
+    learned = with_sampled_outlook(table_problem, learned, speed, present)
     if learned.usual is not None and not learned.usual.pays:
         advise(f"little is to be gained: at usual speeds, {learned.usual}")
     if not given:  # else slower queries read another copy
@@ -108,7 +113,9 @@ def learn_layout(
     return learned
 
 
-def with_sampled_outlook(table_problem: TableProblem, learned: Learned, speed: Speed | None) -> Learned:
+def with_sampled_outlook(
+    table_problem: TableProblem, learned: Learned, speed: Speed | None, present: PresentLayout | None = None
+) -> Learned:
     """Return the layout with the estimated seconds and kinds of queries, by the sample.
 
     A layout of "auto" has them already, because all layouts were compared by them."""
@@ -125,7 +132,10 @@ def with_sampled_outlook(table_problem: TableProblem, learned: Learned, speed: S
                 return learned
             scores.append(score)
         then = Score.of_copies(scores, [query.weight for query in unseen])
-        return with_outlook(table_problem, learned, Scores(reads_now(source, unseen), then), speed)
+        now = reads_now(source, unseen)
+        if present is not None:
+            now = present.lower(now, source, unseen, sample, block_rows)
+        return with_outlook(table_problem, learned, Scores(now, then), speed)
 
 
 def warn_of_slower(learned: Learned) -> None:
