@@ -12,7 +12,7 @@ from random import Random
 from types import ModuleType
 
 from hedgerow.core.index import aggregates, any_rows, top_k, whole_matches
-from hedgerow.core.pruning import block_stats
+from hedgerow.core.pruning import combine_stats
 from tests.property import test_whole_matches as machine
 from tests.support.wrong_source import wrong_source
 
@@ -62,7 +62,7 @@ MUTANTS = (
     _matched("a file that may match guarantees rows", "first rows", "(outcomes == T_BIT)", "(outcomes & T_BIT > 0)"),
     _matched("deleted rows are guaranteed in order", "first rows", "(left > 0), index.blocks.rows, left)", "(left > 0), left, index.blocks.rows)"),
     _matched("rows of unknown number are guaranteed", "first rows", "& (left > 0), index.blocks.rows, left)", ", index.blocks.rows, np.where(left < 0, index.blocks.rows, left))"),
-    Mutant("codes of different parts are compared", block_stats, "first rows", "recode_tables(places_of_part, len(values))", "recode_tables(np.arange(len(t.values), dtype=np.int32), len(values))"),
+    Mutant("codes of different parts are compared", combine_stats, "first rows", "recode_tables(places_of_part, len(values))", "recode_tables(np.arange(len(t.values), dtype=np.int32), len(values))"),
     _probe("a value in a gap is taken for the one after it", "(code - 1) // 2 if", "code // 2 if"),
     _probe("rows that are not read have no later value", "line.last_places[with_value].max()", "line.last_places[probed[-1]]"),
     _probe("unknown bounds are bounds", "(stats.low > 0) & (stats.high < 2 * len(stats.values)) &", "(stats.low >= 0) &"),

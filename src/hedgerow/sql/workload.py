@@ -54,7 +54,7 @@ class Workload(core.Workload):
         >>> w = Workload.from_sql("SELECT * FROM t WHERE x BETWEEN 3 AND 5 AND y LIKE 'a%'")
         >>> from hedgerow.core.predicates.sql_text import predicate_text
         >>> predicate_text(w.queries[0].predicate("t"))
-        "startswith(y, 'a') AND x >= 3 AND x <= 5"
+        "x >= 3 AND x <= 5 AND startswith(y, 'a')"
         """
         texts = [statements] if isinstance(statements, str) else list(statements)
         by_name = _schemas_by_name(schemas or {})
