@@ -61,9 +61,8 @@ def measured_speed(source: Source, queries: Sequence[Query]) -> Speed | None:
         starts += _planning(source, shapes[0][0], frames[0])
     except spark_errors():
         return None  # such as a condition that fails on some row
-    of_shapes = []
+    of_shapes, rows = [], max(1.0, source.rows * count / len(source.files))
     for start, opening, reading, slow, skipped, size in zip(starts, file, full, first, skipping, sizes, strict=True):
-        rows = source.rows * count / len(source.files)
         speed = Speed(start, opening, max(1e-15, reading / size), 1.0, slow, size / rows * _ROWS_UNTIL_COMPILED)
         of_shapes.append(replace(speed, unskipped=min(1.0, speed.read_in(skipped) / size)))
     return Speed(
