@@ -39,7 +39,7 @@ SECONDS = ("table", "as it came", "the fastest of sorted, ZORDER, liquid cluster
 PAPERS = ("suite", "theirs", "", "ours", "", "where")
 INTRO = (
     "Made by `python -m bench report` from the lines in `bench/results`; every line holds its commit, its seed and the "
-    "versions of what it ran with. Figures are medians over seeds, in brackets the least and the most. Rows read are "
+    "versions of its packages. Figures are medians over seeds, in brackets the least and the most. Rows read are "
     "a share of the table, averaged over the queries; the queries learned from come first, then unseen ones. "
     "'As published' is a paper's method as we built it after the paper, and read as in the paper. 'Our index' marks "
     "published layouts that are read with our index."

@@ -81,7 +81,7 @@ def _document(decision: Decision) -> dict[str, Any]:
 
 
 def _explain(ctx: typer.Context, past: Sequence[Decision], output: Output) -> None:
-    """Print the last decision, and its figures or, if it has none, those of the last one that has some."""
+    """Print the last decision with its figures. If it has none, print an earlier decision with figures too."""
     last, estimated = past[0], next((d for d in past if d.figures is not None), None)
     facts = {**_facts(ctx, last), "decided": last.at, **_search(last)}
     if estimated is not None and estimated is not last:

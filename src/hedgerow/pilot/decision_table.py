@@ -44,7 +44,7 @@ def decision_table(spark: SparkSession, table: str) -> DataFrame:
 
 
 def decision_row(decision: Decision) -> dict[str, Any]:
-    """Return a decision as one flat row; what it does not have is None.
+    """Return a decision as one flat row; missing figures are None.
 
     >>> row = decision_row(Decision("nothing", ("too soon",), at="2026-01-01T10:00:00+00:00"))
     >>> {name: value for name, value in row.items() if value is not None}

@@ -27,7 +27,8 @@ def seconds_in_files(source: Source, speed: Speed, sizes: Floats, opened: Sequen
     whole, weights, seconds = sum(source.widths.values()) or 1.0, 0.0, np.zeros(len(sizes))
     for query, files in opened:
         read = sum(source.widths[name] for name in columns_read(source, query)) / whole
-        seconds[files] += query.weight * (speed.file + speed.of_a_byte_now(query.id) * read * sizes[files])
+        own = speed.of_query(query.id)
+        seconds[files] += query.weight * (own.file + own.byte * own.unskipped * read * sizes[files])
         weights += query.weight
     return seconds / weights
 

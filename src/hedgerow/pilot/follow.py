@@ -1,4 +1,4 @@
-"""follow_changes: looks at a table again whenever it has changed, within a budget, until it is told to stop."""
+"""follow_changes: looks at a table again whenever it has changed, within a budget, until a signal comes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def follow_changes(
 
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """End the body quietly at Ctrl-C and SIGTERM, after what it has begun is cleaned up."""
+    """End the body quietly at Ctrl-C and SIGTERM, once it has cleaned up."""
     if threading.current_thread() is not threading.main_thread():  # only that one gets signals
         yield
         return

@@ -65,7 +65,7 @@ class RecentLog:
 
         Queries of a shape that was not asked lately count less, and the others more."""
         came = occurrences(self.queries, self._weights)
-        came = [o for o in came if not self.queries[o.query].redacted] or came  # if all are redacted, that is told
+        came = [o for o in came if not self.queries[o.query].redacted] or came  # if all are redacted, reading says so
         drawn = drawn_by_weight([o.weight for o in came], lambda i: self._shapes[came[i].query], limit)
         chosen = [replace(came[place], weight=weight) for place, weight in drawn.items()]
         return read_workload(self.log, name, self.queries, chosen)

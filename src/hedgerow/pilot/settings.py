@@ -26,7 +26,7 @@ class AutopilotSettings:
     cooldown: float = 1.0  # This many days have to pass between two rewrites of the same rows.
     most_bytes: float = float("inf")  # One run rewrites at most this many bytes.
     stand_back: float = 2.0  # After OPTIMIZE of others has replaced its layouts this often, it rewrites no more.
-    seconds_per_hour: float = 600.0  # While it follows a table, it works so long in an hour, but ends what it began.
+    seconds_per_hour: float = 600.0  # While it follows a table: of work in an hour. Work that began goes on to its end.
     pause: float = 10.0  # Seconds between two checks whether a followed table has changed.
 
     # Thresholds.

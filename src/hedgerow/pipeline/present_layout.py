@@ -32,7 +32,7 @@ class PresentLayout:
             return now
         queries_now = []
         for query, laid in zip(now.queries, score.queries, strict=True):
-            left = laid.bytes_read if laid.bytes_left is None else laid.bytes_left
-            rows = laid.rows_read * left / laid.bytes_read if laid.bytes_read else laid.rows_read
+            share_left = laid.bytes_after_skipping / laid.bytes_read if laid.bytes_read else 1.0
+            rows = laid.rows_read * share_left
             queries_now.append(replace(query, rows_read=min(query.rows_read, rows)))
         return replace(now, queries=tuple(queries_now))

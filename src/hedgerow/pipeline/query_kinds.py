@@ -84,8 +84,7 @@ class QueryKind:
     @property
     def change(self) -> Change:
         """Whether it gains: at usual speeds, and as far as they are known, by the seconds measured here too."""
-        is_timed = bool(self.seconds_now) and self.seconds_then is not None
-        measured = self.seconds_then / self.seconds_now if is_timed else None  # type: ignore[operator]
+        measured = None if not self.seconds_now or self.seconds_then is None else self.seconds_then / self.seconds_now
         if self.slower_by > _NOTICED or (measured is not None and measured > 1 + _PROMISED):
             return "slower"
         gains = self.slower_by < -_NOTICED and (measured is None or measured < 1 - _PROMISED)

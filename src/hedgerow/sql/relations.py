@@ -222,8 +222,6 @@ Env: TypeAlias = Mapping[str, "_Cte | None"]  # None: a recursive reference
 
 
 _MAX_DEPTH, _MAX_BASES = 60, 5000  # the depth of nested CTEs; the number of base tables in one query
-
-
 _SESSION_CATALOG = "spark_catalog"  # its tables have the same names without it
 
 

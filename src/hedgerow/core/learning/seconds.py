@@ -30,9 +30,12 @@ class Speed:
     first_bytes: float = 1.0
     of: Mapping[str, Speed] = field(default_factory=dict)
 
+    def of_query(self, query: str) -> Speed:
+        return self.of.get(query, self)
+
     def seconds(self, query: str, files: float, size: float) -> float:
         """Return the seconds of a query that opens `files` files and reads `size` bytes."""
-        own = self.of.get(query, self)
+        own = self.of_query(query)
         return own.query + own.file * files + own.reading(size)
 
     def reading(self, size: float) -> float:
@@ -46,17 +49,12 @@ class Speed:
             return seconds / (self.byte + self.first / self.first_bytes)
         return self.first_bytes + beyond / self.byte if self.byte else float("inf")
 
-    def of_a_byte_now(self, query: str) -> float:
-        """Return the seconds of a byte of the files as they are now: Spark skips some bytes by itself."""
-        own = self.of.get(query, self)
-        return own.byte * own.unskipped
-
     def now(self, query: str, files: float, size: float, opened: float = 1.0, until_limit: float = 1.0) -> float:
         """Return the seconds of a query on the files as they are now; `size` are the bytes of its columns.
 
         `opened`: the share of the rows in the files that it opens. What Spark skips by itself lies mostly in the other
         files, so the larger saving counts, not both. `until_limit`: see `QueryScore`."""
-        left = until_limit * min(opened, self.of.get(query, self).unskipped)
+        left = until_limit * min(opened, self.of_query(query).unskipped)
         return self.seconds(query, files, left * size)
 
     def times(self, factor: float) -> Speed:
@@ -119,7 +117,7 @@ def estimates(score: Score, speed: Speed, now: Score, size: float) -> list[Estim
     return [
         Estimate(
             speed.now(q.id, before.blocks_read * now.blocks, size * _width(q), before.rows_read, q.until_limit),
-            speed.seconds(q.id, q.blocks_read * score.blocks, size * _left(q) * q.until_limit),
+            speed.seconds(q.id, q.blocks_read * score.blocks, size * q.bytes_after_skipping * q.until_limit),
         )
         for q, before in zip(score.queries, now.queries, strict=True)
     ]
@@ -128,7 +126,3 @@ def estimates(score: Score, speed: Speed, now: Score, size: float) -> list[Estim
 def _width(query: QueryScore) -> float:
     """Return the share of the table's bytes in the columns that the query reads."""
     return query.bytes_read / query.rows_read if query.rows_read else 1.0
-
-
-def _left(query: QueryScore) -> float:
-    return query.bytes_read if query.bytes_left is None else query.bytes_left

@@ -122,5 +122,5 @@ def distinct_in_table(sample: Sample, term: Term) -> float:
 
 
 def values_by_chao(known: Any, once: Any, twice: Any) -> Any:
-    """Estimate how many values there are, from those that a sample has, and has once or twice: numbers or arrays."""
+    """Estimate the number of values: a sample has `known` ones, `once` and `twice` of them so often; also of arrays."""
     return known + once * (once - 1) / (2 * (twice + 1))

@@ -35,6 +35,11 @@ class QueryScore:
     means: Means = "where"
     until_limit: float = 1.0
 
+    @property
+    def bytes_after_skipping(self) -> float:
+        """The bytes that are left as far as it is known; else all that it reads."""
+        return self.bytes_read if self.bytes_left is None else self.bytes_left
+
 
 @dataclass(frozen=True)
 class Score:
