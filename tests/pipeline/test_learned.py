@@ -31,12 +31,13 @@ LEARNED = Learned(
     "day",
     (Joined((KEY,)),),
     (col("price"),),
+    (col("customer"),),
 )
 
 
 @pytest.mark.parametrize("layout", [TREE, CURVE, TreeLayout((), ())])
 def test_a_layout_comes_back(layout: Any) -> None:
-    learned = Learned(layout, *list(vars(LEARNED).values())[1:9])
+    learned = Learned(layout, *list(vars(LEARNED).values())[1:10])
     assert Learned.from_json(learned.to_json()) == learned
 
 

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 import hedgerow as hr
 from hedgerow.core.predicates.sql_text import feature_text, term_text
-from hedgerow.pilot.autopilot import with_kept_sums
+from hedgerow.pilot.autopilot import with_kept_items
 from hedgerow.spark.start.session import configured
 from tests.support.answers import without_skipping
 
@@ -68,8 +68,9 @@ def test_sums_stay_with_the_table(table: hr.ManagedTable, attached: SparkSession
     table.verify()
     table = table.relearn(hr.Workload.from_sql("SELECT sum(id) FROM things WHERE amount > 3"))
     assert described(table) == {"sum(amount)", "sum(change)", "sum(huge)", "sum(id)"}
-    rewritten = with_kept_sums(hr.Learned(table.newest.layout, "things"), table)
+    rewritten = with_kept_items(hr.Learned(table.newest.layout, "things"), table)
     assert set(map(term_text, rewritten.summed)) == {"amount", "change", "huge", "id"}
+    assert {"amount", "id"} <= set(map(term_text, rewritten.described))
     plain, ours, opened = answers(spark, table, "SELECT sum(id), sum(amount), sum(long) FROM t WHERE id >= 400")
     assert (ours, opened) == (plain, 3)
     with configured(spark, session__timeZone="Asia/Tokyo", ansi__enabled="false"):

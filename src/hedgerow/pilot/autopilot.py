@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.sums import is_sum
-from hedgerow.core.predicates.nodes import columns_in
+from hedgerow.core.predicates.nodes import Column, columns_in
 from hedgerow.pilot.clock import days_since
 from hedgerow.pilot.decision import Decision, Outcome
 from hedgerow.pilot.decision_notes import decisions, note
@@ -140,7 +140,7 @@ def _carry_out(
         return replace(decision, reasons=(*decision.reasons, reason))
     names, learned = candidate.files.names(candidate.chosen), candidate.learned
     if learned is not None:
-        written = apply(spark, table, with_kept_sums(learned, candidate.managed), to, where=names)
+        written = apply(spark, table, with_kept_items(learned, candidate.managed), to, where=names)
     else:
         assert candidate.managed is not None  # no other table has files without an index
         written = candidate.managed.lay_out(names or ())
@@ -151,8 +151,13 @@ def _carry_out(
     return replace(decision, outcome=Outcome(seconds, written.path, size, items, times, written.newest.id))
 
 
-def with_kept_sums(learned: Learned, managed: ManagedTable | None) -> Learned:
-    """Return the layout with the sums that the table's index has, because a log does not know what queries sum."""
+def with_kept_items(learned: Learned, managed: ManagedTable | None) -> Learned:
+    """Return the layout with the sums and columns that the table's index has: a log knows no sums and no joins."""
     items = () if managed is None else managed.newest.entry.statistics
     summed = (column for item in items if is_sum(item) for column in columns_in(item))
-    return replace(learned, summed=tuple(dict.fromkeys((*learned.summed, *summed))))
+    columns = (item for item in items if isinstance(item, Column))
+    return replace(
+        learned,
+        summed=tuple(dict.fromkeys((*learned.summed, *summed))),
+        described=tuple(dict.fromkeys((*learned.described, *columns))),
+    )

@@ -99,7 +99,9 @@ def _plan(
         options.max_block_rows, tuple(sort_by), options.sort_by is None, dict(options.parquet), options.lookup_share
     )
     summed, limit = learned.summed, options.statistics
-    items = items_to_index(learned.layout, learned.predicates, learned.noted, learned.joined, limit, summed)
+    items = items_to_index(
+        learned.layout, learned.predicates, learned.noted, learned.joined, limit, summed, learned.described
+    )
     joins = _joins(spark, learned, opened, options)
     origin = {
         **learned.provenance,

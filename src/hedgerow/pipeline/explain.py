@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.core.errors import WorkloadError
+from hedgerow.core.index.key_bounds import key_bounds
+from hedgerow.core.index.whole_matches import TypedTerm
 from hedgerow.core.predicates.nodes import TRUE, Cast, terms_of
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
-from hedgerow.core.workload.queries import Query, is_spelling
+from hedgerow.core.workload.queries import Query, is_spelling, joined_columns
 from hedgerow.core.workload.score import Means
 from hedgerow.pipeline.open import open_table
 from hedgerow.spark.start.progress import step
@@ -21,6 +23,7 @@ from hedgerow.sql.volatile_functions import part_by_place
 from hedgerow.sql.where_conjuncts import where_conjuncts
 from hedgerow.sql.workload import Workload
 from hedgerow.tables.explained import Explained, Group
+from hedgerow.tables.items_to_index import known_columns
 from hedgerow.tables.managed import ManagedTable
 
 if TYPE_CHECKING:
@@ -108,7 +111,8 @@ def explain(spark: SparkSession, table: str, query: str, count: bool = True) -> 
     # A whole query can be run on single files only if all of its WHERE was understood.
     text = query if not is_query else predicate_text(p) if not ignored else None
     without = _without_match(opened, text, explained) if count and text and not by_place else None
-    hints = (*(f"{part} skips nothing: it is not understood" for part in ignored), *_hints(explained))
+    not_understood = (f"{part} skips nothing: it is not understood" for part in ignored)
+    hints = (*not_understood, *_hints(explained), *_hints_on_keys(opened, bound))
     about = explained.groups, without, explained.replica, hints, explained.means
     return Explanation(opened.path, predicate_text(p), *about)
 
@@ -154,6 +158,18 @@ def _without_match(table: ManagedTable, condition: str, explained: Explained) ->
     except spark_errors():  # joined tables, or a column named _metadata
         return None
     return len(explained.opened) - len(rows)
+
+
+def _hints_on_keys(table: ManagedTable, query: Query) -> Iterator[str]:
+    """Yield a hint for each column by which the query joins other rows: their keys are known when it runs."""
+    indexes = [part.stored_index.blocks for part in table.parts]
+    filtered = {lookup.column for part in table.parts for lookup in part.entry.lookups}
+    for key in known_columns(joined_columns([query], table.name), table.schema):
+        name = term_text(key)
+        if name in filtered or key_bounds(indexes, TypedTerm(key, table.schema[name])) is not None:
+            yield f"the keys that the query joins by {name} may skip more files while it runs"
+        else:
+            yield f"keys of joins by {name} skip nothing: the index does not describe it, or all are in every file"
 
 
 def _hints(explained: Explained) -> tuple[str, ...]:

@@ -39,6 +39,7 @@ class Learned:
     sort_by: str | None = None  # the column that rows of a block should be sorted by, as SQL writes it
     joined: tuple[Joined, ...] = ()  # the rows of other tables that the layout and its queries need
     summed: tuple[Column, ...] = ()  # the columns whose sums the index should hold
+    described: tuple[Column, ...] = ()  # other columns that the index should describe: the keys of joins
     replicas: tuple[Learned, ...] = ()
     fit_seconds: float | None = None  # the learner's own time, without Spark's passes; not saved
     estimate: Estimate | None = None  # of the queries' seconds, as measured here; not saved

@@ -66,7 +66,13 @@ def _index(table_problem: TableProblem, learned: Learned, counter: RowCounter, f
     partitions = [Column((column,)) for column in source.partitions]
     columns, truths = {}, {}
     items = items_to_index(
-        learned.layout, learned.predicates, learned.noted, learned.joined, MAX_DESCRIBED_ITEMS, learned.summed
+        learned.layout,
+        learned.predicates,
+        learned.noted,
+        learned.joined,
+        MAX_DESCRIBED_ITEMS,
+        learned.summed,
+        learned.described,
     )
     for item in (*items, *partitions):
         if isinstance(item, Predicate):

@@ -30,7 +30,7 @@ from hedgerow.core.predicates.schema import path_of
 from hedgerow.core.predicates.sql_text import feature_text, predicate_text
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.workload.conditions_to_note import conditions_to_note
-from hedgerow.core.workload.queries import Query, Scan, in_rounds, summed_columns
+from hedgerow.core.workload.queries import Query, Scan, in_rounds, joined_columns, summed_columns
 from hedgerow.pipeline.inputs import at_least_one
 from hedgerow.pipeline.learn_options import LearnOptions
 from hedgerow.pipeline.learned import Learned
@@ -43,6 +43,7 @@ from hedgerow.spark.optimizer.jvm_facts import steady
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.stable_functions import stable_functions
 from hedgerow.spark.storage.source import Source
+from hedgerow.tables.items_to_index import known_columns
 from hedgerow.tables.managed import ManagedTable
 
 if TYPE_CHECKING:
@@ -190,6 +191,7 @@ class TableProblem:
             order,
             self.joins.joined,
             summable(summed_columns(self.queries, self.source.name), self.source.schema),
+            known_columns(joined_columns(self.queries, self.source.name), self.source.schema),
         )
 
     @cached_property

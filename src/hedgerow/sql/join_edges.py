@@ -17,12 +17,11 @@ Place = tuple[Scope, str, tuple[str, ...]]  # an end, with the scope of the sour
 
 @dataclass(eq=False)
 class Edge:
-    """A join edge: rows of `base` matter only if `column` equals `other_column` of some row of `other_base`."""
+    """A join edge: rows of `base` matter only if `column` equals the other column of some row; None: a computed one."""
 
     base: Base
     column: str
-    other_base: Base
-    other_column: str
+    other: tuple[Base, str] | None
 
 
 def edges_of_join(select: Select, step: JoinStep, on: Conditions, before: set[str]) -> Iterator[Edge]:
@@ -66,9 +65,9 @@ def _edges_of_exists(select: Select, query: exp.Expr) -> Iterator[Edge]:
     for condition in where.this.flatten() if isinstance(where.this, exp.And) else [where.this]:
         for own, outer in _sides(inner.scope, condition):
             if own[0] is inner.scope and outer[0] is select.scope:
-                a, b = _base_column(outer), _base_column(own)
-                if a is not None and b is not None:
-                    yield Edge(*a, *b)
+                a = _base_column(outer)
+                if a is not None:
+                    yield Edge(*a, _base_column(own))
 
 
 def _edges_of_in(select: Select, column: exp.Column, query: exp.Expr | None) -> Iterator[Edge]:
@@ -79,26 +78,26 @@ def _edges_of_in(select: Select, column: exp.Column, query: exp.Expr | None) -> 
     if resolved is None or inner is None or not columns or len(columns) != 1 or resolved[0] is not select.scope:
         return
     a, b = _base_column(resolved), single_origin(inner, (columns[0][0],))
-    if a is not None and b is not None:
-        yield Edge(*a, *b)
-        if accepts_condition(inner, (columns[0][0],)):
-            yield Edge(*b, *a)
+    if a is not None:
+        yield Edge(*a, b)
+    if b is not None and accepts_condition(inner, (columns[0][0],)):
+        yield Edge(*b, a)
 
 
 def _edges_to_outer(scope: Scope, condition: exp.Expr) -> Iterator[Edge]:
     """Yield the edge of inner.key = outer.key in a subquery's WHERE: only inner rows with an outer key matter."""
     for own, outer in _sides(scope, condition):
         if own[0] is scope and outer[0] is not scope:
-            a, b = _base_column(own), _base_column(outer)
-            if a is not None and b is not None and accepts_condition(scope.sources[own[1]], own[2]):
-                yield Edge(*a, *b)
+            a = _base_column(own)
+            if a is not None and accepts_condition(scope.sources[own[1]], own[2]):
+                yield Edge(*a, _base_column(outer))
 
 
 def _edges(scope: Scope, end: End, other_end: End) -> Iterator[Edge]:
     """Yield the edges of `end = other_end`: base rows behind `end` matter only with a partner behind `other_end`."""
-    b = _base_column((scope, *other_end))
-    if b is not None and accepts_condition(scope.sources[end[0]], end[1]):
-        yield from (Edge(*a, *b) for a in origins(scope.sources[end[0]], end[1]))
+    if accepts_condition(scope.sources[end[0]], end[1]):
+        b = _base_column((scope, *other_end))
+        yield from (Edge(*a, b) for a in origins(scope.sources[end[0]], end[1]))
 
 
 def _base_column(place: Place) -> tuple[Base, str] | None:

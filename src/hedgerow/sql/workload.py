@@ -194,16 +194,13 @@ def _pushed_down(node: exp.Expr, schemas: Mapping[str, tuple[str, Schema]]) -> t
 
 
 def _scan(base: Base, bases: list[Base], edges: list[Edge], open_values: OpenValues) -> Scan:
-    joins = [
-        Join((e.column,), bases.index(e.other_base), (e.other_column,))
-        for e in edges
-        if e.base is base and not base.whole
-    ]
+    own = [edge for edge in edges if edge.base is base and not base.whole]
+    joins = [Join((e.column,), bases.index(e.other[0]), (e.other[1],)) for e in own if e.other is not None]
     reads = None if base.reads is None else tuple(sorted(base.reads))
     wanted, sums = None if base.whole else base.wanted, tuple(sorted(base.sums))
     # Not yet normalised: whether '9' is below '10' depends on the type of the column that they are compared with.
-    where = conjunction(*predicates(base, open_values))
-    return Scan(base.table, where, reads, tuple(dict.fromkeys(joins)), wanted, sums)
+    where, keys = conjunction(*predicates(base, open_values)), tuple(sorted({edge.column for edge in own}))
+    return Scan(base.table, where, reads, tuple(dict.fromkeys(joins)), wanted, sums, keys)
 
 
 def _whole_table(table: exp.Table, schemas: Mapping[str, tuple[str, Schema]]) -> Base:

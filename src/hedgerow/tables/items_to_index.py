@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from hedgerow.core.index.sums import is_sum, sum_of
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.predicates.nodes import And, Column, Feature, Or, Predicate, Term, columns_of, terms_of, walk
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.sql_text import feature_text, term_text
+from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import MAX_DISTINCT, Stats
 from hedgerow.core.pruning.words import searched_for_words
 from hedgerow.core.workload.conditions_to_note import conditions_to_note
@@ -26,15 +27,16 @@ def items_to_index(
     joined: Sequence[Joined],
     limit: int,
     summed: Sequence[Column] = (),
+    described: Sequence[Column] = (),
 ) -> list[Feature]:
     """Return the items that the index describes: columns, then up to `limit` expressions and conditions, then sums.
 
-    The columns are those in conditions and the `summed` ones. The layout's own expressions and conditions come first,
-    then the ones in most queries."""
+    The columns are those in conditions, the `summed` and the `described` ones. The layout's own expressions and
+    conditions come first, then the ones in most queries."""
     cuts = [x for x in layout.features if isinstance(x, Predicate)]
     filtered = {c for p in predicates for c in columns_of(p)}  # also inside LIKE and functions
     filtered |= {x for x in layout.features if isinstance(x, Column)}  # they separate blocks, queried or not
-    filtered |= set(summed)  # a sum is of use beside the bounds and the NULLs of its column
+    filtered |= {*summed, *described}  # a sum is of use beside the bounds and the NULLs of its column
     filtered |= {j.key_of(place) for j in joined for place in range(len(j.steps))}  # to find changed keys
     compound = [x for x in cuts if isinstance(x, And | Or)]  # the statistics of their parts do not suffice
     items = dict.fromkeys((*needed([*predicates, *cuts], filtered), *noted, *compound))
@@ -45,6 +47,11 @@ def items_to_index(
     return [x for x in items if isinstance(x, Column)] + more[:limit] + list(map(sum_of, summed))
 
 
+def known_columns(names: Iterable[str], schema: Mapping[str, Type]) -> tuple[Column, ...]:
+    """Return the columns of these names that a table has."""
+    return tuple(column for name in names if term_text(column := Column((name,))) in schema)
+
+
 def items_of_new_queries(
     layout: Layout,
     predicates: Sequence[Predicate],
@@ -53,6 +60,7 @@ def items_of_new_queries(
     joined: Sequence[Joined],
     limit: int,
     summed: Sequence[Column] = (),
+    keys: Sequence[Column] = (),
 ) -> list[Feature]:
     """Return the items that the index of written files has to describe for new queries; columns and sums remain."""
 
@@ -64,7 +72,8 @@ def items_of_new_queries(
 
     noted = conditions_to_note(predicates, distinct)
     columns_and_sums = [item for item in described if isinstance(item, Column) or is_sum(item)]
-    return list(dict.fromkeys((*columns_and_sums, *items_to_index(layout, predicates, noted, joined, limit, summed))))
+    items = items_to_index(layout, predicates, noted, joined, limit, summed, keys)
+    return list(dict.fromkeys((*columns_and_sums, *items)))
 
 
 def without_words(items: Sequence[Feature], known: Stats) -> set[str]:

@@ -10,7 +10,7 @@ from hedgerow.core.errors import HedgerowError, warn
 from hedgerow.core.html import html_table
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.workload.columns_read import read_columns
-from hedgerow.core.workload.queries import Query, Workload, summed_columns
+from hedgerow.core.workload.queries import Query, Workload, joined_columns, summed_columns
 from hedgerow.core.workload.score import QueryScore, Score
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import in_own_session, is_remote, needs_jvm
@@ -230,10 +230,11 @@ class ManagedTable(StoredTable):
 
     @in_own_session
     def relearn(self, workload: Workload, statistics: int = MAX_DESCRIBED_ITEMS) -> ManagedTable:
-        """Let the index describe the expressions, conditions and sums of other queries; no row moves."""
+        """Let the index describe the expressions, conditions, sums and joins of other queries; no row moves."""
         needs_jvm(self.spark, "relearn")
         queries = list(self.bound(workload))
-        relearn(self, [q.predicate(self.name) for q in queries], statistics, summed_columns(queries, self.name))
+        predicates, name = [q.predicate(self.name) for q in queries], self.name
+        relearn(self, predicates, statistics, summed_columns(queries, name), joined_columns(queries, name))
         return self._again()
 
     @in_own_session

@@ -23,7 +23,7 @@ from hedgerow.spark.start.progress import step
 from hedgerow.spark.storage.source import open_source
 from hedgerow.tables.entry import Entry, total
 from hedgerow.tables.formats import Snapshot, schema_at
-from hedgerow.tables.items_to_index import items_of_new_queries, without_words
+from hedgerow.tables.items_to_index import items_of_new_queries, known_columns, without_words
 from hedgerow.tables.known_files import file_names
 from hedgerow.tables.lookups import Lookup, build_lookups, files_let_pass, same_columns
 from hedgerow.tables.part import Part, write_index
@@ -44,8 +44,14 @@ def repair(table: StoredTable) -> None:
     _describe(table, [part for part in table.parts if part.entry.joined], items_of, "repair")
 
 
-def relearn(table: StoredTable, predicates: Sequence[Predicate], limit: int, summed: Sequence[str] = ()) -> None:
-    """Collect the statistics that these queries use and the index does not have yet."""
+def relearn(
+    table: StoredTable,
+    predicates: Sequence[Predicate],
+    limit: int,
+    summed: Sequence[str] = (),
+    joined_by: Sequence[str] = (),
+) -> None:
+    """Collect the statistics that these queries use and the index does not have yet; `joined_by`: the keys of joins."""
     if any(part.stored_index.cells is not None for part in table.parts):
         raise HedgerowError(f"{table.path} keeps rows in several blocks, so its index stays as it is: apply again")
 
@@ -53,7 +59,8 @@ def relearn(table: StoredTable, predicates: Sequence[Predicate], limit: int, sum
         entry, stats = part.entry, part.stored_index.blocks
         joined = [j.joined for j in entry.joined]
         sums = summable(summed, part.entry.schema)
-        items = items_of_new_queries(part.layout, predicates, stats, entry.statistics, joined, limit, sums)
+        keys = known_columns(joined_by, part.entry.schema)
+        items = items_of_new_queries(part.layout, predicates, stats, entry.statistics, joined, limit, sums, keys)
         return items, stale(entry.joined, joins)
 
     _describe(table, table.parts, items_of, "relearn", predicates)

@@ -48,6 +48,7 @@ class Scan:
     joins: tuple[Join, ...] = ()
     wanted: WantedRows | None = None
     sums: tuple[str, ...] = ()  # the columns that the query sums
+    keys: tuple[str, ...] = ()  # the columns that must equal one of other rows, those of `joins` and of computed ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,12 @@ def summed_columns(queries: Iterable[Query], table: str) -> list[str]:
     """Return the columns of a table that the queries sum."""
     scans = (scan for query in queries for scan in query.scans if scan.table.lower() == table.lower())
     return sorted({name for scan in scans for name in scan.sums})
+
+
+def joined_columns(queries: Iterable[Query], table: str) -> list[str]:
+    """Return the columns of a table by which the queries join other rows to its rows."""
+    scans = (scan for query in queries for scan in query.scans if scan.table.lower() == table.lower())
+    return sorted({name for scan in scans for name in scan.keys})
 
 
 def in_rounds(queries: Sequence[Query], rounds: int) -> list[Query]:
@@ -269,10 +276,10 @@ def _bound(query: Query, schemas: Mapping[str, Schema], session: Session) -> Que
             continue
         names = {name.lower(): name for name in schema}
         reads = scan.columns and tuple(names.get(c.lower(), c) for c in scan.columns)
-        sums = tuple(names.get(c.lower(), c) for c in scan.sums)
+        sums, keys = (tuple(names.get(c.lower(), c) for c in some) for some in (scan.sums, scan.keys))
         predicate = normalise(bind(scan.predicate, schema, session))
         wanted = bind_wanted(scan.wanted, schema)
-        scans.append(replace(scan, predicate=predicate, columns=reads, wanted=wanted, sums=sums))
+        scans.append(replace(scan, predicate=predicate, columns=reads, wanted=wanted, sums=sums, keys=keys))
     return replace(query, scans=tuple(scans))
 
 
