@@ -29,9 +29,12 @@ TYPED = {
     **{"m": "CAST(v / 4 AS DECIMAL(10, 2))", "o": "CAST(v / 8 AS DECIMAL(12, 3))", "f": "CAST(v AS DOUBLE) / 2"},
     **{"s": "lpad(CAST(v AS STRING), 4, '0')", "u": "concat(CAST(v DIV 7 AS STRING), ' ')"},
     **{"d": "date_add(DATE '1999-12-01', v)", "t": "timestamp_seconds(CAST(v AS BIGINT) * 43200)"},
+    **{"r": "hash(v)", "q": "md5(CAST(v AS STRING))"},  # in no order: only filters of look-ups tell files apart
     **{"n": "TIMESTAMP_NTZ '1970-01-01 00:00:00' + make_interval(0, 0, 0, 0, v * 12)"},
 }
 NUMBERS, TIMES, TEXTS = "yhilmof", "dtn", "su"
+LOOKED_UP = ["r = 1607884268", "q = 'c4ca4238a0b923820dcc509a6f75849b'"]
+ALWAYS = {"hedgerow.runtimeBytes": "0", "hedgerow.runtimeSeconds": "600"}
 SETTINGS = {
     "adaptive.enabled": ["true", "false"],
     "autoBroadcastJoinThreshold": ["10MB", "10MB", "-1"],
@@ -82,8 +85,10 @@ class World:
         writer = rows.coalesce(1).write.format(self.format)
         writer.options(**{"delta.enableDeletionVectors": "true"} if self.format == "delta" else {}).save(source)
         conditions = [f"{column} IS NULL" for column in rows.columns]  # so that the index describes all columns
+        conditions += LOOKED_UP if table == "wide" else []
         learned = by_ranges(spark, source, OURS[table], max(20, rows.count() // 10), conditions, table)
-        hr.apply(spark, source, learned, None if self.format == "delta" else path)
+        filters = hr.WriteOptions(lookup_share=0.3)
+        hr.apply(spark, source, learned, None if self.format == "delta" else path, options=filters)
         spark.read.format(self.format).load(path).createOrReplaceTempView(table)
 
     def compare(self, n: int) -> int:
@@ -92,7 +97,7 @@ class World:
         for _ in range(n):
             sql = a_query(self.random) if self.random.random() < 0.4 else a_typed_query(self.random)
             settings = {f"spark.sql.{k}": self.random.choice(v) for k, v in SETTINGS.items()}
-            with temporary_settings(self.spark, {**settings, "hedgerow.runtimeBytes": "0"}):
+            with temporary_settings(self.spark, {**settings, **ALWAYS}):
                 with without_skipping(self.spark):
                     plain = self._rows(sql)
                 assert self._rows(sql) == plain, f"{settings}: {sql}"
@@ -111,7 +116,7 @@ class World:
 
 
 def _key(r: Random) -> str:
-    family = r.choice([NUMBERS, NUMBERS, TIMES, TEXTS])
+    family = r.choice([NUMBERS, NUMBERS, TIMES, TEXTS, "r", "q"])
     mine, theirs = r.choice(family), r.choice(family)
     if r.random() < 0.5:
         theirs = mine

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
-VERSION = 9  # raised with every change of a class
+VERSION = 10  # raised with every change of a class
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,6 +355,9 @@ class Bounds:
 
     Value i has place 2 i + 1, and the gap before it has place 2 i. A file with `first > last` has no value. File i has
     no values but those at `places[offsets[k] : offsets[k + 1]]`, where k is `set_of[i]`, if that is not -1.
+
+    `looked_up`: so many keys may be looked up by `Choose`, for filters of look-ups know more; 0: there are none. Then
+    some keys skip a file by the bounds alone; with filters, there may be no values at all.
     """
 
     values: Sequence[str]
@@ -363,6 +366,7 @@ class Bounds:
     set_of: Sequence[int]
     offsets: Sequence[int]
     places: Sequence[int]
+    looked_up: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,8 +409,9 @@ class ScanReport:
     was. `means`: "where", "look-up" if filters of look-ups skipped more, or how fewer files were needed than by WHERE:
     "top-k", "limit" or "aggregates"; "probe" for the files that are read first to find a threshold.
 
-    `keys`: how many places among the files' bounds the keys of joins have, once they have chosen files at run time;
-    then `files_read` and `bytes_read` of the opened files were read. None if the query did not choose files so.
+    `keys`: how many keys of joins have chosen files at run time; keys at one place among the files' bounds count once,
+    unless filters of look-ups were asked. Then `files_read` and `bytes_read` of the opened files were read, and
+    `key_seconds` is the time until the keys were there and had chosen. None if no keys have chosen.
     """
 
     table: str
@@ -420,6 +425,7 @@ class ScanReport:
     files_read: int | None = None
     bytes_read: int | None = None
     keys: int | None = None
+    key_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

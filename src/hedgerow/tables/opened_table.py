@@ -9,13 +9,13 @@ from functools import cached_property
 import numpy as np
 
 from hedgerow.core.arrays import Bools
-from hedgerow.core.index.key_bounds import key_bounds
+from hedgerow.core.index.key_bounds import KeyBounds, key_bounds
 from hedgerow.core.index.values_in import values_in
 from hedgerow.core.index.whole_matches import TypedTerm
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.predicates.nodes import TRUE, And, Column, Compare, Feature, Predicate, conjunction, disjunction, lit
 from hedgerow.core.predicates.normal_form import normalise
-from hedgerow.core.predicates.sql_text import quote_name
+from hedgerow.core.predicates.sql_text import quote_name, term_text
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.workload.references import Joined
 from hedgerow.spark import wire
@@ -23,6 +23,7 @@ from hedgerow.spark.session_settings import engines_of
 from hedgerow.spark.write.copies import COPY
 from hedgerow.tables.cheapest_copy import Copies
 from hedgerow.tables.known_files import is_hidden
+from hedgerow.tables.lookups import MAX_VALUES
 from hedgerow.tables.part import JoinedParts
 from hedgerow.tables.stored import StoredTable
 from hedgerow.tables.stored_joins import StoredJoin
@@ -140,7 +141,9 @@ class OpenedTable:
         """Return which keys each of `files` may hold."""
         if engines_of(self.settings):
             return wire.Refused("another engine would leave such a scan to Spark")
-        bounds = key_bounds([part.index.blocks for part in self.parts], key)
+        stats = [part.index.blocks for part in self.parts]
+        has_filter = any(term_text(key.term) in s.filters for s in stats)
+        bounds = key_bounds(stats, key) or (KeyBounds.unknown(len(self.files)) if has_filter else None)
         if bounds is None:
             return wire.Refused("the index knows no bounds of the key by which it would skip files")
         texts = [value_text(key.type.kind, value) for value in bounds.values]
@@ -151,6 +154,7 @@ class OpenedTable:
             bounds.sets.set_of.tolist(),
             bounds.sets.offsets.tolist(),
             bounds.sets.codes.tolist(),
+            MAX_VALUES if has_filter else 0,
         )
 
     def _instead(

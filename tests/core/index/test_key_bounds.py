@@ -48,6 +48,10 @@ def test_a_file_may_hold_its_keys_or_those_within_its_bounds(
         ]
 
 
+def test_unknown_bounds_let_each_file_hold_any_key() -> None:
+    assert may_hold(KeyBounds.unknown(3), 5) == [True] * 3
+
+
 def test_gaps_and_unknown_bounds_are_wide() -> None:
     pairs = [
         (Bound(10, -1), Bound(20, 1)),

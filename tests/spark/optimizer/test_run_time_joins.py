@@ -6,6 +6,7 @@ The table has 8 files, each with a range of every key.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import md5
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ COLUMNS = (
     "CAST(id AS INT) AS number",
     "CAST(id DIV 10 AS SMALLINT) AS small",
     "IF(id % 5 = 0, NULL, id) AS gappy",
+    "IF(id < 0, id, NULL) AS nothing",
     "lpad(CAST(id AS STRING), 6, '0') AS word",
     "date_add(DATE '2000-01-01', CAST(id AS INT)) AS day",
     "TIMESTAMP_LTZ '2024-01-01 00:00:00 UTC' + make_interval(0, 0, 0, 0, id) AS at",
@@ -34,7 +36,7 @@ COLUMNS = (
     "concat(md5(CAST(id AS STRING)), sha2(CAST(id AS STRING), 512), md5(CAST(-id AS STRING))) AS filler",
 )
 SOME = "SELECT * FROM side WHERE tag = 'some'"  # rows 700 and 705, in file 1, and 3001, in file 6
-ALWAYS = {"hedgerow.runtimeBytes": "1"}
+ALWAYS = {"hedgerow.runtimeBytes": "1", "hedgerow.runtimeSeconds": "600"}
 NO_BROADCAST = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
 
 # A query, and how many files are read of its scans of `t`.
@@ -46,6 +48,7 @@ CHOSEN: dict[str, tuple[str, list[int] | None]] = {
     "a cast of the other key": ("SELECT t.id FROM t JOIN some s ON t.id = s.number", [2]),
     "a smallint as an int": ("SELECT t.id FROM t JOIN some s ON t.small = s.number DIV 10", [2]),
     "with NULLs": ("SELECT t.id FROM t JOIN some s ON t.gappy = s.gappy", [1]),
+    "only NULLs": ("SELECT t.id FROM t JOIN some s ON t.nothing = s.id", []),
     "a text": ("SELECT t.id FROM t JOIN some s ON t.word = s.word", [2]),
     "a date": ("SELECT t.id FROM t JOIN some s ON t.day = s.day", [2]),
     "a timestamp": ("SELECT t.id FROM t JOIN some s ON t.at = s.at", [2]),
@@ -110,7 +113,7 @@ def rows(spark: SparkSession, first: int = 0, end: int = ROWS) -> DataFrame:
 
 
 def laid_out(spark: SparkSession, source: Any) -> hr.Learned:
-    described = ("number", "small", "gappy", "word", "day", "at", "local", "price", "ratio", "spread")
+    described = ("number", "small", "gappy", "nothing", "word", "day", "at", "local", "price", "ratio", "spread")
     return by_ranges(spark, source, "id", STEP, [f"{name} IS NULL" for name in described])
 
 
@@ -164,7 +167,8 @@ WAYS = {
 
 @pytest.mark.parametrize("settings", WAYS.values(), ids=WAYS)
 def test_keys_choose_files_however_spark_joins(over: SparkSession, settings: dict[str, str]) -> None:
-    asked = ["a bigint", "a wider key", "with NULLs", "a text", "a date", "a timestamp", "a decimal", "IN", "no row"]
+    asked = ["a bigint", "a wider key", "with NULLs", "only NULLs", "a text", "a date", "a timestamp", "a decimal"]
+    asked += ["IN", "no row"]
     with temporary_settings(over, settings):
         for name in asked:
             sql, files = CHOSEN[name]
@@ -176,8 +180,73 @@ def test_what_was_chosen_is_told(over: SparkSession) -> None:
     [scan] = [scan for scan in hr.last_query(over) if scan.table == "t"]
     assert (scan.files, scan.files_opened, scan.files_read, scan.keys) == (FILES, FILES, 2, 2)
     assert scan.bytes_read is not None and 0 < scan.bytes_read < scan.bytes_opened == scan.bytes
+    assert scan.key_seconds is not None and 0 < scan.key_seconds < 60
     over.sql(CHOSEN["a bigint"][0])._jdf.queryExecution().optimizedPlan()
     assert read(over) == [None]  # not before it runs
+
+
+LOOKED_UP = {
+    "an int": "SELECT t.id FROM t JOIN some s ON t.spread = s.spread",
+    "a text": "SELECT t.id FROM t JOIN some s ON t.mixed = md5(s.word)",
+    "a wider key": "SELECT t.id FROM t JOIN some s ON t.spread = CAST(s.spread AS BIGINT)",
+    "with a condition": "SELECT t.id FROM t JOIN some s ON t.spread = s.spread AND t.id >= s.number WHERE t.id > 5",
+    "two keys": "SELECT t.id FROM t JOIN some s ON t.spread = s.spread AND t.mixed = md5(s.word)",
+}
+
+
+@pytest.mark.parametrize("format_", ["parquet", "delta"])
+def test_filters_of_look_ups_choose_files(request: Any, over: SparkSession, tmp_path: Path, format_: str) -> None:
+    """Keys without an order: every file has about the same bounds, and only the filters tell them apart."""
+    spark = request.getfixturevalue("delta") if format_ == "delta" else over
+    source, path = str(tmp_path / "source"), str(tmp_path / "t")
+    rows(spark).selectExpr("*", "md5(word) AS mixed").coalesce(1).write.format(format_).save(source)
+    looked_up = [f"spread = {spark.sql('SELECT hash(5L)').first()[0]}", f"mixed = '{md5(b'000005').hexdigest()}'"]
+    learned = by_ranges(spark, source, "id", STEP, looked_up)
+    hr.apply(spark, source, learned, None if format_ == "delta" else path, options=hr.WriteOptions(lookup_share=0.2))
+    spark.read.format(format_).load(source if format_ == "delta" else path).createOrReplaceTempView("t")
+    for settings in ({}, NO_BROADCAST, {"spark.sql.adaptive.enabled": "false"}):
+        with temporary_settings(over, settings):
+            for name, sql in LOOKED_UP.items():
+                both(over, sql)
+                [scan] = [scan for scan in hr.last_query(over) if scan.files == FILES]
+                assert scan.files_read is not None and 2 <= scan.files_read <= 4, name
+                assert scan.keys == 3 * (2 if name == "two keys" else 1), name
+            both(over, "SELECT t.id FROM t JOIN side s ON t.spread = s.spread + 1 WHERE s.tag = 'some'")
+            both(over, "SELECT t.id FROM t JOIN some s ON t.spread = IF(s.id > 0, NULL, s.spread)")
+    many = "SELECT t.id FROM t JOIN (SELECT spread FROM t WHERE id < 300) s ON t.spread = s.spread"
+    with temporary_settings(over, {"hedgerow.runtimeBytes": "0", **NO_BROADCAST}):
+        both(over, many)  # more keys than may be looked up
+
+
+def test_keys_that_come_too_late(over: SparkSession) -> None:
+    """A query waits only so long for the second run of a side; a broadcast takes its time anyway."""
+    sql = CHOSEN["a bigint"][0]
+    with temporary_settings(over, {"hedgerow.runtimeSeconds": "1e-9"}):
+        assert both(over, sql) == [2]
+        for adaptive in ("true", "false"):
+            with temporary_settings(over, {**NO_BROADCAST, "spark.sql.adaptive.enabled": adaptive}):
+                assert both(over, sql) == [FILES]
+                assert read(over) == [None]
+
+
+def test_the_index_describes_the_keys_of_joins(
+    spark: SparkSession, over: SparkSession, place: Path, tmp_path: Path
+) -> None:
+    asked = "SELECT t.id FROM t JOIN side s ON t.{0} = s.{0} WHERE t.id BETWEEN {1} AND {1} + 400"
+    workload = hr.Workload.from_sql([asked.format("number", start) for start in range(0, ROWS, 400)])
+    by_id = hr.LearnOptions(block_rows=STEP)
+    learned = hr.learn(spark, str(place / "source"), workload, "range", by_id, columns=["id"], table="t")
+    table = hr.apply(spark, str(place / "source"), learned, str(tmp_path / "t"))
+    table.read().createOrReplaceTempView("t")
+    assert both(over, CHOSEN["an int"][0]) == [2]
+    assert both(over, CHOSEN["a date"][0]) == [FILES]
+    by_number, by_day = (
+        hr.explain(spark, table.path, asked.format(x, 0), count=False).hints for x in ("number", "day")
+    )
+    assert "joins by number may skip more" in by_number[0]
+    assert "joins by `day` skip nothing" in by_day[0]
+    table.relearn(hr.Workload.from_sql(asked.format("day", 0)))
+    assert both(over, CHOSEN["a date"][0]) == both(over, CHOSEN["an int"][0]) == [2]
 
 
 def test_a_chain_is_pruned_by_its_far_end(over: SparkSession, place: Path) -> None:

@@ -44,6 +44,12 @@ class KeyBounds:
     last: Codes
     sets: DistinctSets
 
+    @staticmethod
+    def unknown(files: int) -> KeyBounds:
+        """Return the bounds of files of which each may hold any key: no values, so all keys have place 0."""
+        zeros = np.zeros(files, np.int32)
+        return KeyBounds([], zeros, zeros, DistinctSets.build([None] * files))
+
 
 def key_bounds(parts: Sequence[Stats], key: TypedTerm) -> KeyBounds | None:
     """Return the bounds of a key in the files of all parts; None if no keys would skip a file.

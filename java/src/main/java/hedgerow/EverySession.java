@@ -26,7 +26,7 @@ public final class EverySession implements Consumer<SparkSessionExtensions> {
     private static final String LAST_QUERY = "hedgerow_last_query";
     private static final StructType REPORT = StructType.fromDDL("table STRING, files BIGINT, files_opened BIGINT, "
         + "bytes BIGINT, bytes_opened BIGINT, seconds DOUBLE, reason STRING, means STRING, "
-        + "files_read BIGINT, bytes_read BIGINT, keys BIGINT");
+        + "files_read BIGINT, bytes_read BIGINT, keys BIGINT, key_seconds DOUBLE");
     private static final Set<SparkSession> ATTACHED =
         Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<>()));
 
@@ -67,7 +67,7 @@ public final class EverySession implements Consumer<SparkSessionExtensions> {
                 for (Wire.ScanReport scan : ours.lastForSql()) {
                     rows.add(RowFactory.create(scan.table(), scan.files(), scan.filesOpened(), scan.bytes(),
                         scan.bytesOpened(), scan.seconds(), scan.reason(), scan.means(),
-                        scan.filesRead(), scan.bytesRead(), scan.keys()));
+                        scan.filesRead(), scan.bytesRead(), scan.keys(), scan.keySeconds()));
                 }
             }
         }

@@ -1,8 +1,8 @@
 package hedgerow;
 
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.List;
-import java.util.Objects;
 import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
@@ -53,12 +53,16 @@ record FileBounds(Object values, Wire.Bounds files) {
             Scala.none(), true, false, true, Option.empty());
     }
 
-    /** Returns the sorted places of keys, or of the results of `search`. */
-    int[] places(Object[] keys, boolean areSearched) {
-        return Arrays.stream(keys).filter(Objects::nonNull)
-            .mapToInt(key -> areSearched ? (Integer) key : search(key))
-            .map(found -> found >= 0 ? 2 * found + 1 : -2 * (found + 1))
-            .sorted().distinct().toArray();
+    /** Returns the places of keys, or of the results of `search`. */
+    BitSet places(Object[] keys, boolean areSearched) {
+        BitSet places = new BitSet();
+        for (Object key : keys) {
+            if (key != null) {
+                int found = areSearched ? (Integer) key : search(key);
+                places.set(found >= 0 ? 2 * found + 1 : -2 * (found + 1));
+            }
+        }
+        return places;
     }
 
     private int search(Object key) {
@@ -68,17 +72,18 @@ record FileBounds(Object values, Wire.Bounds files) {
     }
 
     /** Returns whether a file may hold one of the keys at these places. */
-    boolean mayHold(int file, int[] keys) {
+    boolean mayHold(int file, BitSet keys) {
         int set = files.setOf()[file];
-        return set < 0 ? isAnyWithin(keys, files.first()[file], files.last()[file])
-            : Arrays.stream(files.places(), files.offsets()[set], files.offsets()[set + 1])
-                .anyMatch(place -> Arrays.binarySearch(keys, place) >= 0);
+        if (set >= 0) {
+            return Arrays.stream(files.places(), files.offsets()[set], files.offsets()[set + 1]).anyMatch(keys::get);
+        }
+        int next = keys.nextSetBit(files.first()[file]);
+        return next >= 0 && next <= files.last()[file];
     }
 
-    private static boolean isAnyWithin(int[] keys, int first, int last) {
-        int found = Arrays.binarySearch(keys, first);
-        int next = found >= 0 ? found : -found - 1;
-        return next < keys.length && keys[next] <= last;
+    /** Returns whether keys have different places. If not, only filters of look-ups tell the files of a key apart. */
+    boolean divide() {
+        return !files.values().isEmpty();
     }
 
     /** Returns whether the bounds describe so many files. */

@@ -104,6 +104,11 @@ final class FileChoice {
         return place == null ? skipsUnknown : !bits.isEmpty() && bits.charAt(place) == '0';
     }
 
+    /** Returns whether the file with this number is skipped. */
+    boolean skips(int number) {
+        return !bits.isEmpty() && bits.charAt(number) == '0';
+    }
+
     boolean skipsAny(List<ScannedFiles.Entry> files) {
         return files.stream().anyMatch(file -> skips(file.name(), file.bytes()));
     }

@@ -36,7 +36,7 @@ record IndexedExpressions(Allowlist allowed) {
         HadoopFsRelation files = (HadoopFsRelation) relation.relation();
         FileIndex none = new FileLists.Pruned(
             files.location(), FileChoice.NONE,
-            new Wire.ScanReport("", 0, 0, 0, 0, 0, null, Wire.ScanReport.WHERE, null, null, null));
+            new Wire.ScanReport("", 0, 0, 0, 0, 0, null, Wire.ScanReport.WHERE, null, null, null, null));
         LogicalRelation leaf = Scan.with(relation, Scan.withData(files, none, files.dataSchema()));
         Map<Expression, Integer> found = new HashMap<>();
         IS_RESOLVING.set(true);

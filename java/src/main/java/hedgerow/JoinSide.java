@@ -2,21 +2,30 @@ package hedgerow;
 
 import java.util.List;
 import java.util.Set;
+import org.apache.spark.SparkContext;
+import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.IsNotNull;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
 import org.apache.spark.sql.catalyst.plans.LeftSemi$;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.BROADCAST$;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.GlobalLimit;
 import org.apache.spark.sql.catalyst.plans.logical.HintInfo;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.JoinHint;
+import org.apache.spark.sql.catalyst.plans.logical.LocalLimit;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.execution.LogicalRDD;
 import org.apache.spark.sql.execution.columnar.InMemoryRelation;
 import org.apache.spark.sql.execution.datasources.FileIndex;
@@ -24,6 +33,7 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.DoubleType;
 import org.apache.spark.sql.types.FloatType;
 import scala.Option;
@@ -46,6 +56,7 @@ record JoinSide(LogicalPlan plan, LogicalPlan reduced, List<Expression> keys, bo
     private static final long LEAST_BYTES = 32L << 20; // of files that are still to be opened: planning takes 0.05 s more
     private static final int AGAIN = 2; // as many times that pay for a second run of the side
     private static final int OF_SIDE = 16; // and as many times what the side reads
+    private static final double BYTES_PER_SECOND = 100e6; // that a core reads of Parquet files, or fewer
 
     /** How often the side runs: not for its keys, once for them and the join, or again for them. */
     enum Run { NEVER, ONCE, AGAIN }
@@ -102,6 +113,38 @@ record JoinSide(LogicalPlan plan, LogicalPlan reduced, List<Expression> keys, bo
             return Run.AGAIN;
         }
         return isBroadcast && isOnce && files >= least ? Run.ONCE : Run.NEVER;
+    }
+
+    /** Returns the seconds that a query may wait for keys: as long as reading so many bytes of files takes at least. */
+    static double budget(long files) {
+        double seconds = files / (BYTES_PER_SECOND * SparkContext.getOrCreate().defaultParallelism());
+        return SessionSettings.decimal("hedgerow.runtimeSeconds", Math.max(1, seconds));
+    }
+
+    /** Returns the keys of the broadcast that the join needs anyway. */
+    Expression broadcastKeys(int key) {
+        return subquery(plan, keys, key, true);
+    }
+
+    /** Returns where the keys stand among bounds: the side runs again, and executors look its keys up. */
+    Expression searchedKeys(int key, FileBounds bounds) {
+        Alias place = Scala.alias(bounds.search(keys.get(key)), "place");
+        return subquery(new Project(Scala.seq(List.of(place)), reduced), List.of(place.toAttribute()), 0, false);
+    }
+
+    /** Returns the keys, for which the side runs again. If there are more than `most`, it returns one more than that. */
+    Expression fewKeys(int key, int most) {
+        Alias alias = Scala.alias(keys.get(key), "key");
+        List<Attribute> column = List.of(alias.toAttribute());
+        LogicalPlan different = new Aggregate(Scala.seq(column), Scala.seq(column),
+            new Project(Scala.seq(List.of(alias)), reduced), Option.empty());
+        Literal limit = new Literal(most + 1, DataTypes.IntegerType);
+        return subquery(new GlobalLimit(limit, new LocalLimit(limit, different)), column, 0, false);
+    }
+
+    private static Expression subquery(LogicalPlan plan, List<? extends Expression> keys, int key, boolean onlyBroadcast) {
+        return new DynamicPruningSubquery(Literal.create(null, keys.get(key).dataType()), plan, Scala.seq(keys),
+            Scala.seq(List.of(key)), onlyBroadcast, NamedExpression.newExprId(), Option.empty());
     }
 
     private static boolean isSelective(LogicalPlan plan) {

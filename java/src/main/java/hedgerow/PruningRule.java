@@ -201,7 +201,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
                     relation.scan() instanceof ParquetScan ? "add parquet to spark.sql.sources.useV1SourceList"
                         : "set spark.databricks.delta.v2.enableMode to AUTO");
                 query.note(Scan.Side.of(root) == null ? null : new Wire.ScanReport(
-                    nameOf(root), 0, 0, 0, 0, 0, reason, Wire.ScanReport.WHERE, null, null, null));
+                    nameOf(root), 0, 0, 0, 0, 0, reason, Wire.ScanReport.WHERE, null, null, null, null));
             }
         } catch (Exception error) {
             LOG.info("Hedgerow does not note a scan: " + error);
@@ -253,7 +253,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
         }
         JoinRequests.Requests joined = joins.of(scan.relation(), table, query);
         if (condition.equals(Literal.TrueLiteral()) && joined.isEmpty()) {
-            return without(scan, FileChoice.NONE, table, Wire.ScanReport.WHERE, query);
+            return without(scan, table.index(), table, Wire.ScanReport.WHERE, query);
         }
         boolean mayRead = scan.side().hasOtherFiles() && joined.isEmpty() && !query.readsFileNames()
             && Scala.list(scan.relation().output()).stream().allMatch(Scala::isData)

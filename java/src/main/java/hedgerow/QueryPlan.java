@@ -141,7 +141,7 @@ final class QueryPlan {
         long before = decidedAt;
         decidedAt = System.nanoTime();
         return new Wire.ScanReport(table, total.files(), opened.files(), total.bytes(), opened.bytes(),
-            (decidedAt - before) / 1e9, reason, means, null, null, null);
+            (decidedAt - before) / 1e9, reason, means, null, null, null, null);
     }
 
     /** Returns the decisions for the query's scans; null if it reads no files. */

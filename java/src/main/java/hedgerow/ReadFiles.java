@@ -10,6 +10,7 @@ final class ReadFiles {
     private final BitSet skipped = new BitSet();
     private final FileChoice index;
     private long keys = -1; // before they choose
+    private double seconds;
 
     ReadFiles(FileChoice index) {
         this.index = index;
@@ -19,14 +20,15 @@ final class ReadFiles {
         skipped.set(file);
     }
 
-    /** Notes that so many places of keys choose. */
-    synchronized void choose(long places) {
-        keys = places;
+    /** Notes that so many keys choose, and how long that took. */
+    synchronized void choose(long keys, double seconds) {
+        this.keys = keys;
+        this.seconds = seconds;
     }
 
     /** Returns the decision with what it left at run time. */
     synchronized Wire.ScanReport of(Wire.ScanReport planned) {
         return keys < 0 ? planned : planned.after(skipped.cardinality(),
-            skipped.stream().mapToLong(index::bytesOf).sum(), keys);
+            skipped.stream().mapToLong(index::bytesOf).sum(), keys, seconds);
     }
 }

@@ -4,14 +4,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Cast;
-import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
+import org.apache.spark.sql.catalyst.expressions.EvalMode$;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys$;
@@ -247,20 +245,24 @@ final class RunTimeJoins {
         if (bounds == null) {
             return;
         }
-        Expression key = wanted.side.keys().get(wanted.key);
+        KeyFilters filters = filters(target, relation, column, wanted.type, bounds);
         boolean isAgain = run == JoinSide.Run.AGAIN;
-        if (isAgain) {
-            Alias place = Scala.alias(bounds.search(key), "place");
-            LogicalPlan places = new Project(Scala.seq(List.of(place)), wanted.side.reduced());
-            parts.add(new DynamicPruningSubquery(Literal.create(null, DataTypes.IntegerType), places,
-                Scala.seq(List.of(place.toAttribute())), Scala.seq(List.of(0)), false,
-                NamedExpression.newExprId(), Option.empty()));
-        } else {
-            parts.add(new DynamicPruningSubquery(Literal.create(null, wanted.type), wanted.side.plan(),
-                Scala.seq(wanted.side.keys()), Scala.seq(List.of(wanted.key)), true,
-                NamedExpression.newExprId(), Option.empty()));
-        }
-        joins.add(new FilesOfKeys.Join(bounds, isAgain));
+        boolean isSearched = isAgain && (filters == null || bounds.divide());
+        parts.add(!isAgain ? wanted.side.broadcastKeys(wanted.key)
+            : isSearched ? wanted.side.searchedKeys(wanted.key, bounds)
+            : wanted.side.fewKeys(wanted.key, filters.most()));
+        double budget = JoinSide.budget(target.planned.bytesOpened());
+        joins.add(new FilesOfKeys.Join(bounds, isSearched, filters, budget));
+    }
+
+    /** Returns the filters of look-ups on a column; null if there are none. */
+    private KeyFilters filters(
+            Target target, LogicalRelation relation, AttributeReference column, DataType type, FileBounds bounds) {
+        Expression seen = NormalTree.over(relation).of(column);
+        Expression widened = column.dataType().equals(type) ? seen
+            : new Cast(seen, type, Option.empty(), EvalMode$.MODULE$.fromSQLConf(SQLConf.get()));
+        return bounds.files().lookedUp() == 0 ? null : KeyFilters.of(
+            python, target.table.handle(), widened, target.choice, bounds.files().lookedUp());
     }
 
     private static LogicalRelation numbered(LogicalRelation relation, AttributeReference number, Target target) {

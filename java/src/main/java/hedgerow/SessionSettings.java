@@ -99,6 +99,10 @@ final class SessionSettings {
         return Long.parseLong(SQLConf.get().getConfString(setting, Long.toString(otherwise)));
     }
 
+    static double decimal(String setting, double otherwise) {
+        return Double.parseDouble(SQLConf.get().getConfString(setting, Double.toString(otherwise)));
+    }
+
     static boolean isOn(String setting) {
         return "true".equalsIgnoreCase(SQLConf.get().getConfString(setting, "true"));
     }

@@ -15,7 +15,7 @@ import java.util.Set;
 @JsonTypeInfo(use = JsonTypeInfo.Id.SIMPLE_NAME, property = "is")
 public sealed interface Wire {
     /** Raised with every change of a record. Python names its own in `Lists`, its first message. */
-    int VERSION = 9;
+    int VERSION = 10;
 
     // --- what Python says first ---
 
@@ -160,6 +160,7 @@ public sealed interface Wire {
      *
      * @param first the first place of each file of `Opened`; after `last` if it has no value
      * @param setOf for each file the number k of the set of its values, from `places[offsets[k]]` on; -1: not known
+     * @param lookedUp so many keys may be looked up by `Choose`, for filters of look-ups know more; 0: there are none
      */
     record Bounds(
         List<String> values,
@@ -167,7 +168,8 @@ public sealed interface Wire {
         int[] last,
         @JsonProperty("set_of") int[] setOf,
         int[] offsets,
-        int[] places) implements Answer {}
+        int[] places,
+        @JsonProperty("looked_up") int lookedUp) implements Answer {}
 
     /** Other files to read. `codes`: the values to keep of a hidden column; null: all rows. */
     record Instead(List<String> paths, long[] sizes, String column, long[] codes) implements Answer {}
@@ -220,7 +222,8 @@ public sealed interface Wire {
      * "probe" for the files that are read first to find a threshold.
      *
      * @param filesRead those that keys of joins left at run time; null if they have not chosen
-     * @param keys the places that these keys have among the bounds of the files
+     * @param keys the places that these keys have among the bounds of the files, or their number if they are looked up
+     * @param keySeconds until the keys were there and had chosen
      */
     record ScanReport(
         String table,
@@ -233,14 +236,15 @@ public sealed interface Wire {
         String means,
         @JsonProperty("files_read") Long filesRead,
         @JsonProperty("bytes_read") Long bytesRead,
-        Long keys) implements Wire {
+        Long keys,
+        @JsonProperty("key_seconds") Double keySeconds) implements Wire {
         static final String WHERE = "where";
         static final String PROBE = "probe";
 
         /** Returns the same decision after keys of joins have skipped more. */
-        ScanReport after(long files, long bytes, long keys) {
+        ScanReport after(long files, long bytes, long keys, double keySeconds) {
             return new ScanReport(table, this.files, filesOpened, this.bytes, bytesOpened, seconds, reason, means,
-                filesOpened - files, bytesOpened - bytes, keys);
+                filesOpened - files, bytesOpened - bytes, keys, keySeconds);
         }
     }
 
