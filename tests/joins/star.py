@@ -266,5 +266,51 @@ def _chain(r: Random) -> str:
     return f"SELECT count(*), sum(l.qty) FROM {text} WHERE {where}"
 
 
+_ALL = "lines l, orders o, customers c, parts p, suppliers s"
+_KEYS = "l.okey = o.okey AND l.pkey = p.pkey AND l.psup = p.psup AND p.psup = s.psup"
+_TO_CUSTOMERS = "o.ckey = c.ckey"
+_EQUAL = ("l.day = o.day", "l.qty = p.size", "o.total = p.size", "l.qty = s.rating", "c.nkey = s.rating")
+
+
+def comparing(r: Random) -> str:
+    """An inner join that compares columns of two tables, beside the keys."""
+    equal = r.choice(_EQUAL[3:]) if r.random() < 0.7 else r.choice(_EQUAL)
+    where = f"{_KEYS} AND {_TO_CUSTOMERS} AND {equal} AND {a_condition(r, 'orders', 'o')}"
+    return f"SELECT count(*), sum(l.qty) FROM {_ALL} WHERE {where}"
+
+
+def _compared(r: Random) -> str:
+    """Two equalities of columns of a customer and of the lines' other rows, at various places of the plan."""
+    lines = f"lines l, orders o, parts p, suppliers s WHERE {_KEYS}"
+    on = "{0}.ckey = c.ckey AND c.nkey = {0}.rating"
+    columns = "o.ckey, s.rating, l.qty"
+    if r.random() < 0.3:
+        lines += f" AND {r.choice(_EQUAL[:4])}"
+    if r.random() < 0.5:
+        lines += f" AND {a_condition(r, 'orders', 'o')}"
+    inner = r.choice(
+        [
+            f"SELECT {columns} FROM {lines}",
+            f"SELECT DISTINCT {columns} FROM {lines}",
+            f"SELECT o.ckey, s.rating, sum(l.qty) AS qty FROM {lines} GROUP BY o.ckey, s.rating",
+            f"SELECT o.ckey, max(s.rating) AS rating, sum(l.qty) AS qty FROM {lines} GROUP BY o.ckey",
+            f"SELECT {columns} FROM {lines} UNION ALL SELECT ckey, nkey, 1 FROM customers",
+        ]
+    )
+    match r.randrange(4):
+        case 0:
+            kind = r.choice(["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"])
+            return f"SELECT count(*), sum(g.qty), sum(c.ckey) FROM customers c {kind} ({inner}) g ON {on.format('g')}"
+        case 1:
+            exists = f"{r.choice(['', 'NOT '])}EXISTS (SELECT 1 FROM ({inner}) g WHERE {on.format('g')})"
+            return (
+                f"SELECT count(*), sum(c.ckey) FROM customers c WHERE {exists} AND {a_condition(r, 'customers', 'c')}"
+            )
+        case 2:
+            kind = r.choice(["LEFT SEMI JOIN", "LEFT ANTI JOIN", "JOIN"])
+            return f"SELECT count(*), sum(g.qty) FROM ({inner}) g {kind} customers c ON {on.format('g')}"
+    return comparing(r)
+
+
 _SHAPES = [_inner, _inner, _joined, _joined, _joined, _subquery, _subquery, _listed, _scalar, _grouped, _twice, _union]
-_SHAPES += [_union_below, _union_below, _shared, _ordered, _ordered, _unusual, _chain, _chain]
+_SHAPES += [_union_below, _union_below, _shared, _ordered, _ordered, _unusual, _chain, _chain, _compared, _compared]

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import hedgerow as hr
-from tests.joins.star import KEYS, ROWS, SCHEMAS, TOP, a_condition, a_query, frame, rows_of, workload
+from tests.joins.star import KEYS, ROWS, SCHEMAS, TOP, a_condition, a_query, comparing, frame, rows_of, workload
 
 BLOCK_ROWS = {"lines": 40, "orders": 20, "customers": 10, "nations": 100, "parts": 10, "suppliers": 9}
 
@@ -27,7 +27,7 @@ class World:
         for table, path in self.source.items():
             rows = frame(spark, table, rows_of(table, self.random))
             rows.repartition(2).write.format(format_).save(path)
-        asked = workload(self.random)
+        asked = workload(self.random, also=[comparing(self.random) for _ in range(8)])
         learner = "pando" if seed % 2 else "mto"
         learned = hr.learn_tables(
             spark, self.source, asked, learner, hr.LearnOptions(block_rows=25, recurrence=1), keys=KEYS

@@ -35,7 +35,8 @@ def test_messages_survive_json() -> None:
     where = wire.And([wire.Compare(wire.Column(["a", "b"], "int"), "<", wire.Value("5", "int")), wire.Unknown()])
     rows = wire.JoinedRows(0, "files 1", "", '{"type": "struct", "fields": []}', where, [])
     partner = wire.Partner("h", where, [rows], [wire.ColumnPair("a", "b", "int")])
-    for message in (wire.Choose("h", where, False, None, [rows], [partner]), wire.Refused("why")):
+    equal = wire.EqualColumns(-1, "a", 0, "b", "int")
+    for message in (wire.Choose("h", where, False, None, [rows], [equal], [partner]), wire.Refused("why")):
         assert wire.read(wire.write(message)) == message
 
 

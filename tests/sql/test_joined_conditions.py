@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hedgerow.core.errors import WorkloadError
-from hedgerow.core.predicates.nodes import atoms_of
+from hedgerow.core.predicates.nodes import TRUE, atoms_of, columns_of
+from hedgerow.core.predicates.schema import as_schema
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.workload.references import Joined, references
 from hedgerow.sql.joined_conditions import below, outside, struct_of, with_joined
@@ -69,6 +70,35 @@ def carried(sql: str, table: str = "lines", steps: int = 4) -> str:
 )
 def test_conditions(sql: str, condition: str) -> None:
     assert carried(sql) == condition
+
+
+ALL = "SELECT * FROM lines l, orders o, customers c, parts p WHERE l.okey = o.okey AND o.ckey = c.ckey"
+TO_PARTS = "l.pkey = p.pkey AND l.psup = p.psup"
+
+
+@pytest.mark.parametrize(
+    ("sql", "condition"),
+    [
+        (f"{ALL} AND {TO_PARTS} AND c.boss = p.size", "`okey->orders/ckey->customers`.boss = `pkey,psup->parts`.size"),
+        ("SELECT * FROM lines l JOIN orders o ON l.okey = o.okey AND o.day = l.day", "`day` = `okey->orders`.`day`"),
+        (
+            "SELECT * FROM lines l WHERE EXISTS (SELECT 1 FROM orders o WHERE o.okey = l.okey AND o.day = l.day)",
+            "`day` = `okey->orders`.`day`",
+        ),
+        # Keys are equal anyway. A row joins another one than that of its key, or none. Types differ.
+        (f"{ALL} AND {TO_PARTS} AND p.pkey = l.pkey", "TRUE"),
+        (f"{ALL} AND c.boss = p.size", "TRUE"),
+        ("SELECT * FROM lines l LEFT JOIN orders o ON l.okey = o.okey AND o.day = l.day", "TRUE"),
+        ("SELECT * FROM lines l JOIN orders o ON l.okey = o.okey AND l.qty = o.okey", "TRUE"),
+    ],
+)
+def test_columns_of_two_tables(sql: str, condition: str) -> None:
+    (query,) = Workload.from_sql(sql, SCHEMAS)
+    schemas = {table: as_schema(schema) for table, schema in SCHEMAS.items()}
+    own, used = with_joined(query, "lines", KEYS, schemas=schemas)
+    names = {column.path[0] for column in columns_of(own.predicate("lines")) if len(column.path) > 1}
+    assert predicate_text(own.predicate("lines")) == condition and names <= set(used)
+    assert with_joined(query, "lines", KEYS, known=(), schemas=schemas)[0].predicate("lines") == TRUE
 
 
 def test_steps() -> None:

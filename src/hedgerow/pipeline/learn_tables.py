@@ -91,9 +91,10 @@ def _joined_queries(
     """Return the queries of one table with the conditions on the tables that they join to it, and the joined rows."""
     by_name: dict[str, Joined] = {}
     queries = []
+    schemas = {name.lower(): source.schema for name, source in tables.items()}
     for query in workload:
         if query.reads(table):
-            own, joined = with_joined(query, table, keys, steps)
+            own, joined = with_joined(query, table, keys, steps, schemas=schemas)
             queries.append(own)
             by_name |= joined
     others = {step.other.lower() for joined in by_name.values() for step in joined.steps}

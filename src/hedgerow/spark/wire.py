@@ -150,6 +150,20 @@ class JoinedRows:
 
 
 @dataclass(frozen=True, slots=True)
+class EqualColumns:
+    """Equal columns of two rows.
+
+    `left`, `right`: places among the `JoinedRows` of a request, each before those that its keys lead to; -1: the table.
+    """
+
+    left: int
+    left_column: str
+    right: int
+    right_column: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
 class ColumnPair:
     mine: str
     theirs: str
@@ -170,7 +184,8 @@ class Partner:
 class Choose:
     """Asks for the files that a query opens. Answered by `Chosen` or `Instead`.
 
-    `own`: no other files may be read instead of the table's. `columns`: those that the query reads; None: all.
+    `own`: no other files may be read instead of the table's. `columns`: those that the query reads; None: all. `equal`:
+    holds for all rows that the query needs.
     """
 
     handle: str
@@ -178,6 +193,7 @@ class Choose:
     own: bool
     columns: Sequence[str] | None
     joined: Sequence[JoinedRows]
+    equal: Sequence[EqualColumns]
     partners: Sequence[Partner]
 
 

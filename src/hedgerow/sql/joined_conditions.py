@@ -5,8 +5,9 @@ See `core/workload/references`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 import sqlglot
 from sqlglot import exp
@@ -31,35 +32,86 @@ from hedgerow.core.predicates.nodes import (
     map_children,
 )
 from hedgerow.core.predicates.normal_form import normalise
-from hedgerow.core.predicates.sql_text import term_text
+from hedgerow.core.predicates.schema import Schema
+from hedgerow.core.predicates.sql_text import quote_name, term_text
+from hedgerow.core.predicates.types import Type
 from hedgerow.core.workload.queries import Query, Scan
 from hedgerow.core.workload.references import MAX_STEPS, Joined, Reference, joined_scans
 from hedgerow.sql.predicates import spark_sql
 
 Move = Callable[[Column], Column]
+Place = tuple[Joined | None, str]  # a column of joined rows, or of the table itself
 
 
 def with_joined(
-    query: Query, table: str, keys: Sequence[Reference], steps: int = MAX_STEPS, known: Collection[str] | None = None
+    query: Query,
+    table: str,
+    keys: Sequence[Reference],
+    steps: int = MAX_STEPS,
+    known: Collection[str] | None = None,
+    schemas: Mapping[str, Schema] = MappingProxyType({}),
 ) -> tuple[Query, dict[str, Joined]]:
     """Return the query with the scans of this table only, and the joined rows that it needs, by column name.
 
     The scans have the conditions of joined tables as conditions on columns of joined rows. `known`: use the conditions
-    of only these joined rows.
+    of only these joined rows. `schemas`: by lower-case names of tables. Columns of two of the rows are compared if the
+    tables are joined over them, and the schemas have the same type for both.
     """
     scans: list[Scan] = []
     used: dict[str, Joined] = {}
     for scan in query.scans:
         if scan.table.lower() != table.lower():
             continue
-        conditions = [scan.predicate]
-        for joined, joined_scan in joined_scans(query, scan, keys, steps):
-            if joined_scan.predicate != TRUE and (known is None or joined.name in known):
+        conditions, chains = [scan.predicate], list[Joined]()
+        reached = [(j, s) for j, s in joined_scans(query, scan, keys, steps) if known is None or j.name in known]
+        for joined, joined_scan in reached:
+            if joined_scan.predicate != TRUE:
                 conditions.append(below(joined_scan.predicate, joined.name))
-                on_the_way = [Joined(joined.steps[:n]) for n in range(1, len(joined.steps) + 1)]
-                used |= {step.name: step for step in on_the_way}
+                chains.append(joined)
+        for left, right in _equal_columns(query, [(None, scan), *reached], schemas):
+            conditions.append(CompareTerms(column_of(*left), "=", column_of(*right)))
+            chains += [joined for joined, _ in (left, right) if joined is not None]
+        on_the_way = [Joined(joined.steps[:n]) for joined in chains for n in range(1, len(joined.steps) + 1)]
+        used |= {step.name: step for step in on_the_way}
         scans.append(replace(scan, predicate=normalise(conjunction(*conditions)), joins=()))
     return replace(query, scans=tuple(scans), text=""), used
+
+
+def column_of(joined: Joined | None, name: str) -> Column:
+    """Return a column of the table itself, or of the rows that a chain of keys leads to."""
+    return Column((name,)) if joined is None else Column((joined.name, name))
+
+
+def _equal_columns(
+    query: Query, reached: Sequence[tuple[Joined | None, Scan]], schemas: Mapping[str, Schema]
+) -> Iterator[tuple[Place, Place]]:
+    """Yield the columns of two rows over which the query joins their tables, unless keys make them equal anyway."""
+
+    def kind(scan: Scan, column: str) -> Type | None:
+        return schemas.get(scan.table.lower(), {}).get(quote_name(column))
+
+    for joined, scan in reached:
+        for join in scan.joins:
+            for other, other_scan in reached:
+                if other_scan is not query.scans[join.other]:
+                    continue
+                for mine, theirs in zip(join.columns, join.other_columns, strict=True):
+                    is_same_type = kind(scan, mine) == kind(other_scan, theirs) is not None
+                    if is_same_type and _before_keys(joined, mine) != _before_keys(other, theirs):
+                        yield (joined, mine), (other, theirs)
+
+
+def _before_keys(joined: Joined | None, name: str) -> Place:
+    """Return the column that keys make equal to this one, nearest to the table; the column itself if there is none.
+
+    >>> lines = Reference("lineitem", ("l_suppkey",), "supplier", ("s_suppkey",))
+    >>> _before_keys(Joined((lines,)), "s_suppkey"), _before_keys(Joined((lines,)), "s_name")[1]
+    ((None, 'l_suppkey'), 's_name')
+    """
+    while joined is not None and name in joined.steps[-1].other_columns:
+        *before, step = joined.steps
+        joined, name = Joined(tuple(before)) if before else None, step.columns[step.other_columns.index(name)]
+    return joined, name
 
 
 def below(p: Predicate, name: str) -> Predicate:

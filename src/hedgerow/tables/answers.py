@@ -18,6 +18,7 @@ from hedgerow.core.errors import HedgerowError
 from hedgerow.core.index.sums import is_sum
 from hedgerow.core.predicates.nodes import (
     Column,
+    CompareTerms,
     Feature,
     Predicate,
     atoms_of,
@@ -35,10 +36,10 @@ from hedgerow.spark.session_settings import is_harmless_setting, relevant_settin
 from hedgerow.spark.storage.column_identity import column_identities
 from hedgerow.spark.storage.delta_changes import changed_keys
 from hedgerow.spark.write.copies import COPY
-from hedgerow.sql.joined_conditions import outside, struct_of
+from hedgerow.sql.joined_conditions import column_of, outside, struct_of
 from hedgerow.tables import more_than_where
 from hedgerow.tables.entry import schema_of_fields
-from hedgerow.tables.opened_table import JoinedCondition, OpenedTable, RowCondition
+from hedgerow.tables.opened_table import JoinedCondition, JoinedEquality, OpenedTable, RowCondition
 from hedgerow.tables.parquet.folder import folder_of, side_of
 from hedgerow.tables.part import join_parts, parts_of
 from hedgerow.tables.settings_fit import difference
@@ -112,8 +113,9 @@ class Answers:
             return _FORGOTTEN
         table, reader = opened
         own = [reader.read(request.where), *self._by_partners(table, request.partners)]
-        condition = RowCondition(conjunction(*own), _joined(table, reader, request.joined), self.changed)
-        return table.choose(condition, request)
+        joined = _joined(table, reader, request.joined)
+        equal = [e for e in (_equality(table, joined, columns) for columns in request.equal) if e is not None]
+        return table.choose(RowCondition(conjunction(*own), joined, self.changed, equal), request)
 
     def _key_bounds(self, handle: str, key: wire.Side) -> wire.Answer:
         if handle not in self._opened:
@@ -236,6 +238,20 @@ def _joined(
         conditions.append(JoinedCondition(joined, at, places, types, condition))
         conditions += _joined(table, reader, some.joined, at, places)
     return conditions
+
+
+def _equality(
+    table: OpenedTable, joined: Sequence[JoinedCondition], columns: wire.EqualColumns
+) -> JoinedEquality | None:
+    """Return the equality of two columns; None if the index describes one of them not, or with another type."""
+    sides = [
+        (None if place < 0 else joined[place], name)
+        for place, name in ((columns.left, columns.left_column), (columns.right, columns.right_column))
+    ]
+    equal = [column_of(None if on is None else on.joined, name) for on, name in sides]
+    if any(str(table.schema.get(term_text(column))) != columns.type for column in equal):
+        return None
+    return JoinedEquality(tuple(on for on, _ in sides if on is not None), CompareTerms(equal[0], "=", equal[1]))
 
 
 def _spark_items(items: Sequence[Feature]) -> list[Feature]:

@@ -52,6 +52,14 @@ class JoinedCondition:
 
 
 @dataclass(frozen=True)
+class JoinedEquality:
+    """The equality of two columns of joined rows, or of one with a column of the table; `rows`: these joined rows."""
+
+    rows: Sequence[JoinedCondition]
+    condition: Predicate
+
+
+@dataclass(frozen=True)
 class RowCondition:
     """The condition of a query on a table's rows: on its own columns, and on the rows that they join.
 
@@ -60,26 +68,40 @@ class RowCondition:
     own: Predicate
     joined: Sequence[JoinedCondition]
     changed: Changed
+    equal: Sequence[JoinedEquality] = ()
 
     def fitting(self, stored: Sequence[StoredJoin]) -> Predicate:
         """Return the whole condition for an index that describes these joined rows, perhaps in older versions."""
         by_chain = {j.joined: j for j in stored}
-        on_joined = [self._weakened(c, by_chain[c.joined]) for c in self.joined if c.joined in by_chain]
-        return normalise(conjunction(self.own, *on_joined))
+        weakened = [self._weakened(c.condition, [c], by_chain) for c in self.joined]
+        weakened += [self._weakened(e.condition, e.rows, by_chain) for e in self.equal]
+        return normalise(conjunction(self.own, *weakened))
 
-    def _weakened(self, on: JoinedCondition, stored: StoredJoin) -> Predicate:
-        """Return a weaker condition: it also holds for rows with a key whose row may have changed since."""
+    def _weakened(
+        self, condition: Predicate, rows: Sequence[JoinedCondition], stored: Mapping[Joined, StoredJoin]
+    ) -> Predicate:
+        """Return a weaker condition on these joined rows: it also holds where one of them may have changed since."""
+        cases = [condition]
+        for on in rows:
+            changed = self._changed_since(on, stored[on.joined]) if on.joined in stored else None
+            if changed is None:
+                return TRUE
+            cases += changed
+        return disjunction(*cases)
+
+    def _changed_since(self, on: JoinedCondition, stored: StoredJoin) -> list[Predicate] | None:
+        """Return conditions on keys, one of which holds where the joined row may have changed; None: anywhere."""
         if any(str(on.schema.get(name.lower())) != kind for name, kind in stored.fields.items()):
-            return TRUE  # the query reads the same files with other types
-        cases = [on.condition]
+            return None  # the query reads the same files with other types
+        cases: list[Predicate] = []
         for place, (before, now, root) in enumerate(zip(stored.versions, on.versions, on.roots, strict=True)):
             if before != now:
                 ranges = self.changed(root, before, now, stored.joined.steps[place].other_columns[0])
                 if ranges is None:
-                    return TRUE
+                    return None
                 key = stored.joined.key_of(place)
                 cases += [And((Compare(key, ">=", lit(low)), Compare(key, "<=", lit(high)))) for low, high in ranges]
-        return disjunction(*cases)
+        return cases
 
 
 @dataclass(frozen=True)

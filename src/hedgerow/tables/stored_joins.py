@@ -165,5 +165,6 @@ def bound_with_joins(
     keys = tuple(dict.fromkeys(step for j in stored for step in j.joined.steps))
     lost = stale(stored, joins)
     described = {j.name for j in stored if j.name.lower() not in lost}
-    queries = (with_joined(query, table, keys, known=described)[0] for query in bound)
+    types = {name.lower(): schema_ for name, schema_ in {**schemas, table: schema}.items()}
+    queries = (with_joined(query, table, keys, known=described, schemas=types)[0] for query in bound)
     return replace(bound, queries=tuple(queries))

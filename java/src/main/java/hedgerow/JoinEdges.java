@@ -92,11 +92,14 @@ final class JoinEdges {
         }
     }
 
-    /** Returns the column of a join key, or null. Spark wraps keys of floats, so that 0.0 and -0.0 become one value. */
+    /**
+     * Returns the column of a join key, or null; of no type that the index orders otherwise, such as a collated text.
+     * Spark wraps keys of floats, so that 0.0 and -0.0 become one value.
+     */
     private static AttributeReference column(Expression key) {
         Expression plain = key instanceof KnownFloatingPointNormalized known
             && known.child() instanceof NormalizeNaNAndZero wrapper ? wrapper.child() : key;
-        return plain instanceof AttributeReference column ? column : null;
+        return plain instanceof AttributeReference column && Values.areOrdered(column.dataType()) ? column : null;
     }
 
     private void read(Join join, AttributeReference left, AttributeReference right) {
@@ -214,7 +217,11 @@ final class JoinEdges {
 
     /** Returns the relations that edges lead to, with the joined columns; of a relation that appears once in the plan. */
     Map<LogicalRelation, List<Pair>> from(LogicalRelation relation) {
-        return appearances(relation).size() == 1 ? byRelation.getOrDefault(relation, Map.of()) : Map.of();
+        return appearsOnce(relation) ? byRelation.getOrDefault(relation, Map.of()) : Map.of();
+    }
+
+    boolean appearsOnce(LogicalRelation relation) {
+        return appearances(relation).size() == 1;
     }
 
     /** Returns the relations that edges over all columns of a foreign key lead to. */

@@ -46,7 +46,7 @@ record KeyFilters(
         try {
             python.begin();
             Wire.Condition where = new Conditions(Map.of()).of(new In(column, Scala.seq(values)));
-            Wire.Answer answer = python.ask(new Wire.Choose(handle, where, true, null, List.of(), List.of()));
+            Wire.Answer answer = python.ask(new Wire.Choose(handle, where, true, null, List.of(), List.of(), List.of()));
             return answer instanceof Wire.Chosen chosen && chosen.bits().length() == choice.count() ? chosen.bits() : null;
         } catch (RuntimeException error) {
             PruningRule.LOG.info("Hedgerow looks up no keys of a join: " + error);

@@ -261,7 +261,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
         Wire.Condition where = new Conditions(table.items()).of(NormalTree.over(scan.relation()).of(condition));
         List<String> columns = mayRead ? query.columnsOf(scan.relation(), own) : null;
         Wire.Answer answer = python.ask(new Wire.Choose(
-            table.handle(), where, !mayRead, columns, joined.joined(), joined.partners()));
+            table.handle(), where, !mayRead, columns, joined.joined(), joined.equal(), joined.partners()));
         if (answer instanceof Wire.Chosen chosen) {
             return without(scan, table.index().where(chosen.bits()), table, chosen.means(), query);
         }

@@ -53,6 +53,7 @@ public sealed interface Wire {
         boolean own, // true: no other files may be read instead of the table's
         List<String> columns, // those that the query reads; null: all
         List<JoinedRows> joined,
+        List<EqualColumns> equal, // in all rows that the query needs
         List<Partner> partners) implements Request {}
 
     /**
@@ -106,6 +107,18 @@ public sealed interface Wire {
 
     /** An opened table whose rows a join needs, with their condition and the joined columns. */
     record Partner(String handle, Condition where, List<JoinedRows> joined, List<ColumnPair> columns) implements Wire {}
+
+    /**
+     * Equal columns of two rows.
+     *
+     * @param left a place among the `JoinedRows` of a request, each before those that its keys lead to; -1: the table
+     */
+    record EqualColumns(
+        int left,
+        @JsonProperty("left_column") String leftColumn,
+        int right,
+        @JsonProperty("right_column") String rightColumn,
+        String type) implements Wire {}
 
     record ColumnPair(String mine, String theirs, String type) implements Wire {}
 
