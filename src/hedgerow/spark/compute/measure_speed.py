@@ -131,18 +131,22 @@ def _fixed_parts(source: Source, shapes: Sequence[Sequence[Query]]) -> tuple[Flo
         rows_again = np.array([min(_seconds(_job(first, source, alike[0])) for _ in range(2)) for alike in shapes])
         rows_new = np.array([min(_seconds(_job(first, source, q)) for q in alike[-_REPEATS:]) for alike in shapes])
     widths = np.array([len(columns_read(source, alike[0])) for alike in shapes])
-    file = max(_MIN_FILE_SECONDS, (many_files - one_file) / max(1, len(files) - 1)) + widths * _column(all_, len(files))
+    each = max(_MIN_FILE_SECONDS, (many_files - one_file) / max(1, len(files) - 1))
+    file = each + widths * _column(source, all_, len(files))
     least, stage = max(0.0, one_file - file.min()), max(0.0, limited - one_file)
     again, new = (np.maximum(least, seconds - stage - file) for seconds in (again, np.maximum(again, new)))
     return again, new, np.maximum(0.0, rows_new - rows_again - (new - again)), file
 
 
-def _column(frame: DataFrame, files: int) -> float:
-    """Return the seconds of opening one more column of a file, until its first rows are there."""
+def _column(source: Source, frame: DataFrame, files: int) -> float:
+    """Return the seconds of opening one more column of a file, until its first rows are there.
+
+    Parquet fetches a column of a whole row group first, so only the narrowest columns show what opening takes."""
+    narrowest = sorted(source.widths, key=lambda name: source.widths[name])[: max(1, len(source.widths) // 4)]
     alone = {"files__maxPartitionBytes": "1t", "files__openCostInBytes": "1t"}  # each file has a task of its own
     with configured(frame.sparkSession, **alone):
-        no_column, all_columns = (_fastest(f.limit(1)) for f in (frame.selectExpr("1"), frame))
-    return max(0.0, all_columns - no_column) / (files * max(1, len(frame.columns)))
+        no_column, columns = (_fastest(f.limit(1)) for f in (frame.selectExpr("1"), frame[narrowest]))
+    return max(0.0, columns - no_column) / (files * len(narrowest))
 
 
 def _fastest(job: DataFrame) -> float:
