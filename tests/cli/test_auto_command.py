@@ -31,7 +31,7 @@ def test_explain(spark: SparkSession, run: Callable[..., Any], tmp_path: Path) -
         "it pays",
         "900 expected",
         "2.50 s now, 0.50 s after the rewrite, 1.50 s with new statistics",
-        "2,861.0 MB of 8,583.1 MB, 5.0 s and 107 s for each GB",
+        "2.8 GB of 8.4 GB, 5.0 s and 107 s for each GB",
         "1,800 s, for 300 s",
         "50.00 % of the table rewritten",
         "280.0 s, estimated 300.0 s",

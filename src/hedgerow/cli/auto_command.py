@@ -12,6 +12,7 @@ import hedgerow
 from hedgerow.cli.app import JsonOption, SourceArgument, spark_of, with_flags
 from hedgerow.cli.flags import AutoFlags
 from hedgerow.cli.output import Output, share
+from hedgerow.core.byte_text import byte_text
 from hedgerow.core.errors import HedgerowError
 
 if TYPE_CHECKING:
@@ -102,12 +103,8 @@ def _estimates(decision: Decision, figures: Figures) -> dict[str, str | None]:
         "queries": f"{figures.queries:,.0f} expected",
         "a query": f"{figures.seconds_now:,.2f} s now, {figures.seconds_then:,.2f} s after the rewrite"
         + ("" if described is None else f", {described:,.2f} s with new statistics"),
-        "rewrite": f"{_megabytes(figures.candidate_bytes)} of {_megabytes(figures.table_bytes)}, "
+        "rewrite": f"{byte_text(figures.candidate_bytes)} of {byte_text(figures.table_bytes)}, "
         f"{figures.fixed_seconds:,.1f} s and {figures.seconds_per_byte * (1 << 30):,.0f} s for each GB",
         "gain": f"{decision.gain:,.0f} s, for {decision.cost:,.0f} s" if decision.cost else None,
         "lately": f"{share(figures.bytes_rewritten / max(1.0, figures.table_bytes)).strip()} of the table rewritten",
     }
-
-
-def _megabytes(count: float) -> str:
-    return f"{count / (1 << 20):,.1f} MB"

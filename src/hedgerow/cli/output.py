@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from hedgerow.core.byte_text import byte_text
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from rich.table import Table
@@ -102,7 +104,7 @@ def summary(facts: Mapping[str, Any]) -> dict[str, str | None]:
         "blocks": "none is left"
         if not facts["blocks"]
         else f"{facts['blocks']:,}, of {rows['least']:,} to {rows['most']:,} rows, half below {rows['median']:,}",
-        "files": f"{facts['files']:,}, {_size(facts['bytes'])}",
+        "files": f"{facts['files']:,}, {byte_text(facts['bytes'])}",
         "not ours": f"{len(unknown):,} files, always opened: {unknown[0]}..." if unknown else None,
         "missing": f"{len(missing):,} files: {missing[0]}..." if missing and left is None else None,
         "last write": f"{left:,} of its {facts['layout_files']:,} files are left" if left is not None else None,
@@ -116,13 +118,13 @@ def summary(facts: Mapping[str, Any]) -> dict[str, str | None]:
 
 def _lookup(facts: Mapping[str, Any]) -> str:
     damaged = "; damaged, so not read" if facts["damaged"] else ""
-    return f"{facts['column']} ({_size(facts['bytes'])} for {facts['files']:,} files{damaged})"
+    return f"{facts['column']} ({byte_text(facts['bytes'])} for {facts['files']:,} files{damaged})"
 
 
 def _replica(facts: Mapping[str, Any]) -> str:
     origin = f"{facts['layout']}, by {facts['learner']}" if "learner" in facts else facts["layout"]
     behind = "" if facts["up_to_date"] else "; behind, so not read"
-    return f"{facts['name']} ({origin}, {_size(facts['bytes'])}{behind})"
+    return f"{facts['name']} ({origin}, {byte_text(facts['bytes'])}{behind})"
 
 
 def paired_share(given: Mapping[str, Any] | None) -> str | None:
@@ -158,14 +160,3 @@ def seconds_shown(then: float | None, now: float | None) -> str | None:
     '  0.41, now 2.50, estimated'
     """
     return None if then is None or now is None else f"{then:6.2f}, now {now:.2f}, estimated"
-
-
-def _size(count: int) -> str:
-    """
-    >>> _size(900), _size(5_400_000), _size(7 << 40)
-    ('900 B', '5.1 MB', '7,168.0 GB')
-    """
-    for unit, size in (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
-        if count >= size:
-            return f"{count / size:,.1f} {unit}"
-    return f"{count} B"

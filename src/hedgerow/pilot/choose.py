@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from hedgerow.core.arrays import Bools, Floats
+from hedgerow.core.byte_text import byte_text
 from hedgerow.pilot.decision import Action, Decision, Figures
 from hedgerow.pilot.settings import AutopilotSettings
 
@@ -48,7 +49,7 @@ def reason_to_skip(table_bytes: float, settings: AutopilotSettings) -> str | Non
     """Return why the table is too small for the autopilot; None if it is not."""
     if table_bytes >= settings.least_bytes:
         return None
-    return f"the table has {_size(table_bytes)}, too little to gain by another layout"
+    return f"the table has {byte_text(table_bytes)}, too little to gain by another layout"
 
 
 def choose(figures: Figures, settings: AutopilotSettings = AutopilotSettings()) -> Decision:
@@ -71,7 +72,7 @@ def choose(figures: Figures, settings: AutopilotSettings = AutopilotSettings()) 
         gain = (figures.seconds_now - seconds_then) * figures.queries
         saving, seconds = f"{gain:,.0f} s{figures.money(gain)}", _taken(cost, figures)
         of_table = amount in (0, figures.table_bytes)
-        subject = action if of_table else f"{action}, {_size(amount)} of {_size(figures.table_bytes)}"
+        subject = action if of_table else f"{action}, {byte_text(amount)} of {byte_text(figures.table_bytes)}"
         sentence = f"{subject}: saves {saving} in {figures.queries:,.0f} queries, and takes {seconds}"
         pays, forbidden = gain > 0 and gain >= settings.margin * cost, _forbidden(action, amount, figures, settings)
         if pays and forbidden is not None:
@@ -101,9 +102,9 @@ def _actions(figures: Figures, settings: AutopilotSettings) -> Iterator[tuple[Ac
 def _forbidden(action: Action, amount: float, figures: Figures, settings: AutopilotSettings) -> str | None:
     """Return which limit forbids the action."""
     if action == "new files" and amount < settings.least_new:
-        return f"{_size(amount)} of new files wait for more"
+        return f"{byte_text(amount)} of new files wait for more"
     if figures.bytes_rewritten + amount > settings.rewrites * figures.table_bytes:
-        lately = _size(figures.bytes_rewritten)
+        lately = byte_text(figures.bytes_rewritten)
         return f"{lately} were rewritten lately, and {settings.rewrites:g} times the table is the limit"
     days = figures.days_since_whole
     if action == "whole table" and days is not None and days < settings.cooldown:
@@ -116,7 +117,3 @@ def _taken(cost: float, figures: Figures) -> str:
     least, most = cost / figures.spread, cost * figures.spread
     seconds = f"{most:,.0f} s" if f"{least:,.0f}" == f"{most:,.0f}" else f"{least:,.0f} to {most:,.0f} s"
     return f"{seconds}{figures.money(cost)}"
-
-
-def _size(count: float) -> str:
-    return f"{count / (1 << 30):,.1f} GB" if count >= 1 << 30 else f"{count / (1 << 20):,.1f} MB"
