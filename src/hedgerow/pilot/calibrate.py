@@ -68,6 +68,10 @@ def _calibrate(
     parts = [_part(source, size) for size in _SIZES]
     if not parts[-1]:
         raise HedgerowError(f"the files of {table} are not known, so a part of it cannot be rewritten")
+    if source.physical:
+        raise HedgerowError(
+            f"the columns of {table} have other names in its files, so a part of it cannot be rewritten"
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HedgerowWarning)  # little is to be gained on a part of the table
         learned = learn(spark, parts[-1], queries, learner.name, options, table=source.name, **learner.params)

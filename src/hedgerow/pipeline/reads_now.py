@@ -8,13 +8,17 @@ from dataclasses import replace
 import numpy as np
 
 from hedgerow.core.errors import HedgerowError
-from hedgerow.core.predicates.nodes import columns_of
+from hedgerow.core.predicates.nodes import TRUE, columns_of
+from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.pruning.evaluator import may_match
 from hedgerow.core.workload.queries import Query, Workload
 from hedgerow.core.workload.score import QueryScore, Score
+from hedgerow.core.workload.wanted_rows import Aggregates
 from hedgerow.pipeline.open import open_table
 from hedgerow.spark.storage.source import Source
 from hedgerow.spark.storage.stated_files import stated_files
+
+_ALL_ROWS = Aggregates((("count", None),))
 
 
 def reads_now(source: Source, queries: Sequence[Query]) -> Score:
@@ -37,14 +41,16 @@ def by_stated_facts(source: Source, queries: Sequence[Query]) -> Score:
     """Return the score of the queries in a session that is not attached."""
     predicates = [query.predicate(source.name) for query in queries]
     top_level = set(source.frame.columns)
-    columns = {c.path[0] for p in predicates for c in columns_of(p) if len(c.path) == 1 and c.path[0] in top_level}
-    stated = stated_files(source, sorted(columns))
+    columns = {c for p in predicates for c in columns_of(p) if c.path[0] in top_level}
+    stated = stated_files(source, sorted(columns, key=term_text))
     if stated is None or not len(stated.reading):
         return Score.of_everything(queries, len(source.files))
     share = stated.reading.rows / max(1, stated.reading.rows.sum())
     scores = []
     for query, p in zip(queries, predicates, strict=True):
         opened, read = may_match(p, stated.opening), may_match(p, stated.reading)
+        if source.version is not None and query.wanted(source.name) == _ALL_ROWS and p == TRUE:
+            opened = np.zeros_like(opened)  # Delta counts the rows of its log
         rows = float(share[opened & read].sum())
         scores.append(QueryScore(query.id, rows, float(np.mean(opened)), rows, None))
     return Score.mean(scores, [query.weight for query in queries], stated.files)

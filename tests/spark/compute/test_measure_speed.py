@@ -58,16 +58,17 @@ def test_a_file_takes_longer_to_open_for_more_columns(spark: SparkSession, tmp_p
     assert speed is not None and speed.of[queries[0].id].file > speed.of[queries[1].id].file
 
 
-@pytest.mark.parametrize("form", ["parquet", "delta"])
+@pytest.mark.parametrize("form", ["parquet", "delta", "delta of mapped columns"])
 def test_queries_of_partitions_are_timed(delta: SparkSession, form: str, tmp_path: Path) -> None:
     """The values of a partition column are in the names of folders only; its type is the table's."""
     place = str(tmp_path / "requests")
-    delta.range(2_000).selectExpr("id", "CAST(id % 3 AS STRING) AS code").write.format(form).partitionBy("code").save(
-        place
-    )
+    mode = "name" if "mapped" in form else "none"
+    writer = delta.range(2_000).selectExpr("id", "CAST(id % 3 AS STRING) AS code").write.format(form.split()[0])
+    writer.option("delta.columnMapping.mode", mode).partitionBy("code").save(place)
     texts = [f"SELECT id FROM requests WHERE code = '{n}' AND id < 500" for n in (1, 2)]
     source, queries, _ = opened_with_queries(delta, place, hr.Workload.from_sql(texts), "requests")
     assert measured_speed(source, queries) is not None
     frame = frame_of(source, source.files)
     assert frame.schema["code"].dataType == source.frame.schema["code"].dataType
     assert frame.where("code = '1'").count() == source.frame.where("code = '1'").count() > 0
+    assert source.widths["id"] > 0 and (form == "parquet" or source.size < sum((source.sizes or {}).values()))

@@ -173,6 +173,9 @@ def _planning(source: Source, query: Query, files: DataFrame) -> float:
 
 def frame_of(source: Source, files: Sequence[str]) -> DataFrame:
     """Return the rows of these files, with the values that are in the names of their folders only."""
+    if source.physical:
+        snapshot, wanted = delta_log(source.frame.sparkSession, source.origin).snapshot(), set(files)
+        return snapshot.frame([name for name in snapshot.files.names if snapshot.full_path(name) in wanted])
     reader, root = source.frame.sparkSession.read, _root_of_partitions(source, files[0])
     if root is not None:
         reader = reader.schema(source.frame.schema).option("basePath", root)

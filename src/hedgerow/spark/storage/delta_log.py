@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -171,31 +171,46 @@ class Snapshot:
         rows_left = np.where(records < 0, -1, records - deleted_rows)
         return PresentFiles(tuple(listed["path"].to_pylist()), listed["size"].to_numpy(), rows_left, deleted_rows)
 
-    def stated(self, columns: Sequence[str]) -> pa.Table:
+    def stated(self, columns: Sequence[Sequence[str]]) -> pa.Table:
         """Return for each file its `path`, its `rows` (-1 if unknown), and the facts that the log states of columns.
 
-        These are `low_2`, `high_2` and `nulls_2` for columns[2], if that is a partition column or Delta measures it."""
-        physical = {name: in_file for in_file, name in self.physical.items()}
-        named = {
-            i: (quote_name(physical[c]), type_text(self.fields[c])) for i, c in enumerate(columns) if c in physical
-        }
-        parted = {i for i in named if columns[i] in self.partition_columns}
+        These are `low_2`, `high_2` and `nulls_2` for columns[2], if that is a partition column or Delta measures it.
+
+        Args:
+            columns: paths of names, as of a field of a struct.
+        """
+        named = {i: field for i, path in enumerate(columns) if (field := self._stored(path)) is not None}
+        parted = {i for i in named if len(columns[i]) == 1 and columns[i][0] in self.partition_columns}
         measured = {i: field for i, field in named.items() if i not in parted and _MEASURED.match(field[1])}
-        bounds = ", ".join(f"{name}: {kind}" for name, kind in measured.values())
-        nulls = ", ".join(f"{name}: BIGINT" for name, _ in measured.values())
         read = "numRecords BIGINT"
         if measured:
-            read += f", minValues STRUCT<{bounds}>, maxValues STRUCT<{bounds}>, nullCount STRUCT<{nulls}>"
+            bounds, nulls = _struct(measured.values()), _struct((path, "BIGINT") for path, _ in measured.values())
+            read += f", minValues {bounds}, maxValues {bounds}, nullCount {nulls}"
         rows = "coalesce(s.numRecords - coalesce(deletionVector.cardinality, 0), -1)"
         values = ["path", f"{rows} AS rows"]
         for i in parted:
-            value = f"CAST(partitionValues[{quote_string(physical[columns[i]])}] AS {named[i][1]})"
+            (in_file,), kind = named[i]
+            value = f"CAST(partitionValues[{quote_string(in_file)}] AS {kind})"
             values += [f"{value} AS low_{i}", f"{value} AS high_{i}", f"IF({value} IS NULL, {rows}, 0L) AS nulls_{i}"]
-        for i, (name, _) in measured.items():
+        for i, (path, _) in measured.items():
+            name = ".".join(map(quote_name, path))
             values += [f"s.minValues.{name} AS low_{i}", f"s.maxValues.{name} AS high_{i}"]
             values.append(f"s.nullCount.{name} AS nulls_{i}")
         frame = _as_frame(self.log.spark, self.java.allFiles().toDF())
         return frame.selectExpr("*", f"from_json(stats, {quote_string(read)}) AS s").selectExpr(*values).toArrow()
+
+    def _stored(self, path: Sequence[str]) -> tuple[tuple[str, ...], str] | None:
+        """Return the path of a field in the data files, and its type; None if the table has no such field."""
+        fields, names, kind = self.fields, [], ""
+        for name in path:
+            if name not in fields:
+                return None
+            field = fields[name]
+            names.append(field["metadata"].get(PHYSICAL_NAME, name))
+            kind, inside = type_text(field), field["type"]
+            is_struct = not isinstance(inside, str) and inside["type"] == "struct"
+            fields = {f["name"]: f for f in inside["fields"]} if is_struct else {}
+        return tuple(names), kind
 
     def frame(self, names: Sequence[str] | None = None, why: str = "batch") -> DataFrame:
         """Return all rows of these files (None: of all files), with this version's schema."""
@@ -383,6 +398,22 @@ def _leaves(path: str, field: Any) -> list[tuple[str, Any]]:
     if isinstance(kind, dict) and kind.get("type") == "struct":
         return [leaf for inner in kind["fields"] for leaf in _leaves(f"{path}.{quote_name(inner['name'])}", inner)]
     return [(path, field)]
+
+
+def _struct(fields: Iterable[tuple[Sequence[str], str]]) -> str:
+    """Return the SQL name of a struct's type, from the paths and types of its fields.
+
+    >>> _struct([(("a",), "int"), (("b", "c"), "date"), (("b", "d"), "int")])
+    'STRUCT<`a`: int, `b`: STRUCT<`c`: date, `d`: int>>'
+    """
+    kinds: dict[str, str] = {}
+    inside: dict[str, list[tuple[Sequence[str], str]]] = {}
+    for (first, *rest), kind in fields:
+        kinds[first] = kind
+        if rest:
+            inside.setdefault(first, []).append((rest, kind))
+    kinds |= {name: _struct(of) for name, of in inside.items()}
+    return f"STRUCT<{', '.join(f'{in_backticks(name)}: {kind}' for name, kind in kinds.items())}>"
 
 
 def type_text(field: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,7 @@ class Source:
         sizes: these files and their bytes, if they are known already.
         version: the mark of the version of a Delta table.
         partitions: the partition columns of a Delta table; a rewrite in place keeps them.
+        physical: the names of columns by those in the files, if Delta maps them.
     """
 
     frame: DataFrame
@@ -47,6 +48,7 @@ class Source:
     sizes: Mapping[str, int] | None = None
     version: str | None = None
     partitions: tuple[str, ...] = ()
+    physical: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def rows(self) -> int:
@@ -90,7 +92,9 @@ class Source:
         """The footers of at most `_MAX_FOOTERS` files, from all over the table."""
         folder = Folder(self.frame.sparkSession, "")
         chosen = self.files[:: -(-len(self.files) // _MAX_FOOTERS)] if self.files else []
-        return footers_of(folder, {f: self.sizes[f] if self.sizes else folder.size(f) for f in chosen})
+        footers = footers_of(folder, {f: self.sizes[f] if self.sizes else folder.size(f) for f in chosen})
+        names = {quote_name(in_file): quote_name(name) for in_file, name in self.physical.items()}
+        return footers.renamed(names) if names else footers
 
 
 def open_source(spark: SparkSession, source: str | Sequence[str] | DataFrame, name: str | None = None) -> Source:
@@ -142,8 +146,8 @@ def _delta_source(spark: SparkSession, source: str, name: str | None) -> Source:
     frame, files = snapshot.frame(), snapshot.files
     sizes = {snapshot.full_path(n): size for n, size in zip(files.names, files.sizes.tolist(), strict=True)}
     name = name or _own_name(source, "/" in source)
-    facts = (not snapshot.is_mapped, sizes, snapshot.mark, tuple(snapshot.partition_columns))
-    return Source(frame, name, schema_of(frame.schema), source, *facts)
+    facts = sizes, snapshot.mark, tuple(snapshot.partition_columns), snapshot.physical if snapshot.is_mapped else {}
+    return Source(frame, name, schema_of(frame.schema), source, True, *facts)
 
 
 def schema_of(struct: StructType) -> dict[str, Type]:
@@ -152,17 +156,17 @@ def schema_of(struct: StructType) -> dict[str, Type]:
     lower_names: set[str] = set()
 
     def add(prefix: str, fields: Any) -> None:
-        for field in fields:
-            key = prefix + quote_name(field.name)
+        for one in fields:
+            key = prefix + quote_name(one.name)
             if key.lower() in lower_names:
                 raise SchemaError(
-                    f"two columns are called {field.name}: names that differ in case only are not supported"
+                    f"two columns are called {one.name}: names that differ in case only are not supported"
                 )
             lower_names.add(key.lower())
             # Spark's type of CHAR(n) is string, but it is compared with padding.
-            types[key] = (field.metadata or {}).get(CHAR) or field.dataType.simpleString()
-            if hasattr(field.dataType, "fields"):
-                add(key + ".", field.dataType.fields)
+            types[key] = (one.metadata or {}).get(CHAR) or one.dataType.simpleString()
+            if hasattr(one.dataType, "fields"):
+                add(key + ".", one.dataType.fields)
 
     add("", struct.fields)
     if not types:

@@ -18,7 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from hedgerow.core.arrays import Ints
-from hedgerow.core.predicates.sql_text import quote_name
+from hedgerow.core.predicates.nodes import Column
+from hedgerow.core.predicates.sql_text import quote_name, term_text
 from hedgerow.core.predicates.types import NOT_PUSHED, Type
 from hedgerow.core.pruning.block_stats import Stats, TermStats
 from hedgerow.core.pruning.stated_bounds import stated_bounds
@@ -43,15 +44,17 @@ class StatedFiles:
     files: int
 
 
-def stated_files(source: Source, columns: Sequence[str]) -> StatedFiles | None:
-    """Return the files of a source with the stated facts about these top-level columns; None if no file is known."""
+def stated_files(source: Source, columns: Sequence[Column]) -> StatedFiles | None:
+    """Return the files of a source with the stated facts about these columns; None if no file is known.
+
+    Of Parquet files without a log, only the facts of top-level columns are read."""
     if source.version is not None:
         return _in_log(source, delta_log(source.frame.sparkSession, source.origin).snapshot(), columns)
-    return _in_footers(source, columns) if source.files else None
+    return _in_footers(source, [c.path[0] for c in columns if len(c.path) == 1]) if source.files else None
 
 
-def _in_log(source: Source, snapshot: Snapshot, columns: Sequence[str]) -> StatedFiles:
-    listed = snapshot.stated(columns)
+def _in_log(source: Source, snapshot: Snapshot, columns: Sequence[Column]) -> StatedFiles:
+    listed = snapshot.stated([column.path for column in columns])
     if source.sizes is not None:  # the source may be some files of the table
         listed = listed.filter(
             pa.array([snapshot.full_path(name) in source.sizes for name in listed["path"].to_pylist()])
@@ -63,7 +66,7 @@ def _in_log(source: Source, snapshot: Snapshot, columns: Sequence[str]) -> State
         if f"low_{i}" in listed.column_names:
             low, high = (listed[f"{end}_{i}"].combine_chunks() for end in ("low", "high"))
             nulls = listed[f"nulls_{i}"].fill_null(-1).to_numpy()
-            terms[quote_name(column)] = stated_bounds(low, high, nulls, rows)
+            terms[term_text(column)] = stated_bounds(low, high, nulls, rows)
     stats = Stats(rows, _fitting(terms, source.schema), {})
     return StatedFiles(stats, stats, len(rows))
 
