@@ -240,3 +240,16 @@ def _seal_again(path: Path) -> None:
     for part in document["parts"]:
         part["seals"] = {n: digest((path.parent / n).read_bytes()) for n in part["seals"] if (path.parent / n).exists()}
     _put(path, sealed(document))
+
+
+def test_a_damaged_delta_table_is_laid_out_again(delta: SparkSession, tmp_path: Path) -> None:
+    place = tmp_path / "things"
+    write(delta, str(place))
+    by_number(delta, str(place))
+    (index,) = (place / "_hedgerow").glob("index-*.arrow")
+    index.write_bytes(_cut(index.read_bytes(), Random(0)))
+    with pytest.raises(hr.HedgerowError):
+        hr.table(delta, str(place)).verify()
+    by_number(delta, str(place)).verify()
+    hr.table(delta, str(place)).relearn(hr.Workload.from_sql(f"SELECT * FROM things WHERE {CONDITION}"))
+    assert _rows(hr.table(delta, str(place)).read(CONDITION)) == _rows(_plain(delta, "delta", place))

@@ -53,6 +53,15 @@ class Part:
     def stored_index(self) -> BlockIndex:
         return index_of_bytes(self._read(self.entry.names[0]), f"the index of {self.side.root}")
 
+    @property
+    def is_readable(self) -> bool:
+        """False if its list of files or its index is damaged or gone."""
+        try:
+            _ = self.known, self.stored_index
+        except HedgerowError:
+            return False
+        return True
+
     @cached_property
     def filters(self) -> tuple[StoredFilter, ...]:
         """The filters of its columns for look-ups; each is read when it is needed."""

@@ -110,12 +110,13 @@ def _rewrite(table: DeltaFiles, plan: Plan) -> None:
 
 
 def _list_part(table: DeltaFiles, name: str, entry: Entry, snapshot: Snapshot, done: Mapping[str, object]) -> None:
-    """List one more part in the state, and drop the oldest parts whose files are not in the snapshot."""
+    """List one more part in the state. Drop damaged parts, and the oldest ones whose files are not in the snapshot."""
 
     def with_part(state: TableState, _: int) -> TableState:
-        present, parts = snapshot.files.place, parts_of(table.side, state.parts)
+        present = snapshot.files.place
+        parts = [part for part in parts_of(table.side, state.parts) if part.is_readable]
         dead = [part.id for part in parts if not any(name in present for name in part.known.names)]
-        entries = tuple(e for e in state.parts if e.id not in dead[:-_MAX_DEAD_PARTS])
+        entries = tuple(part.entry for part in parts if part.id not in dead[:-_MAX_DEAD_PARTS])
         changed = replace(state, name=state.name or name, parts=entries).with_part(entry, done)
         return with_joined_appends(table.side, changed)
 
