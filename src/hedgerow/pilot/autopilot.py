@@ -26,7 +26,7 @@ from hedgerow.pipeline.learn_options import QUICK, LearnOptions
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.learner_names import DEFAULT, NamedLearner
 from hedgerow.pipeline.open import open_table
-from hedgerow.spark.start.session import in_own_session
+from hedgerow.spark.start.session import in_own_session, needs_jvm
 from hedgerow.spark.storage.delta_log import delta_log
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.managed import ManagedTable
@@ -67,6 +67,7 @@ def autopilot(
     """
     if mode not in get_args(Mode):
         raise HedgerowError(f"mode has to be {', '.join(get_args(Mode))}, not {mode!r}")
+    needs_jvm(spark, "run the autopilot")
     log = QueryLog.of(spark, table)
     if follow:
         if not log.is_delta:

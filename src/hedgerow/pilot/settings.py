@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+
+from hedgerow.core.errors import HedgerowError
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +40,9 @@ class AutopilotSettings:
     nearly_all: float = 0.8  # If files with this share of the bytes pay for a rewrite, rewrite all.
     far_fewer: float = 0.5  # Learn again if the files that pay hold less than this share of those learned for.
     statistics_cost: float = 0.3  # New statistics take this share of the time of a rewrite.
+
+    def __post_init__(self) -> None:
+        for setting in fields(self):
+            value = getattr(self, setting.name)
+            if not isinstance(value, int | float) and not (value is None and setting.default is None):
+                raise HedgerowError(f"{setting.name} of AutopilotSettings is a number, not {value!r}")

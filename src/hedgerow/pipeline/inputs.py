@@ -87,7 +87,7 @@ def with_likely_values(workload: Workload, sources: Mapping[str, Source]) -> Wor
     spark = next(iter(sources.values())).frame.sparkSession
     schemas = {name: source.schema for name, source in sources.items()}
     filled, left_out = workload.with_values(schemas, meaning(spark), lambda opened: likely_values(sources, opened))
-    warn(f"nothing is learned from {counted(len(left_out), 'condition')} that need more than the row", left_out)
+    warn(f"nothing is learned from {counted(len(left_out), 'condition')} on more than the row", left_out)
     return filled
 
 

@@ -151,7 +151,7 @@ def build_lookups(
             if wanted[column] and files.sizes.sum() >= _MIN_ADVISED_BYTES:
                 advise(
                     f"look-ups of {names[column]} get no filter: {share:.1%} of the table's bytes are too few for its "
-                    "values. WriteOptions(lookup_share=...) sets another share"
+                    "values. Another lookup_share= may do"
                 )
             continue
         name, size = _new_name(), shape.stored_bytes(values)
