@@ -66,6 +66,9 @@ class LearnOptions:
 
     def __post_init__(self) -> None:
         at_least_one("storage", self.storage)
+        at_least_one("block_rows", self.block_rows)
+        if self.block_bytes is not None:
+            _bytes_of(self.block_bytes)  # refused at once, and not after minutes
         if not self.allow_slower >= 0:
             raise LayoutError(f"allow_slower has to be a share of at least 0, not {self.allow_slower!r}")
         if self.advanced_cuts is not None and not self.advanced_cuts >= 0:
@@ -82,9 +85,8 @@ class LearnOptions:
 
     def sizes(self, source: Source) -> list[int]:
         """Return the minimum rows of a block: the user's number, or else those to try, in falling order."""
-        block_rows = at_least_one("block_rows", self.block_rows)
-        if block_rows is not None:
-            return [block_rows]
+        if self.block_rows is not None:
+            return [self.block_rows]
         row_bytes = max(1.0, sum(source.widths.values()))
         if self.block_bytes is not None:
             return [max(1, round(_bytes_of(self.block_bytes) / row_bytes))]
