@@ -31,7 +31,9 @@ _REPEATS = 3  # a short job runs so often
 _SHORT = 2.0  # seconds of a run that is repeated
 _MOST_SECONDS = 40.0  # for timing whole queries
 _WARMING = 5  # short jobs of each shape before anything is timed
-_MIN_FILE_SECONDS = 0.0005
+# Of opening a file, and a column of it on one core. Few files cannot tell, and Parquet fetches the columns of a whole
+# row group at once, so the files of another writer would show the seconds of their own large groups.
+_MIN_FILE_SECONDS, _COLUMN_SECONDS = 0.002, 0.0008
 _ROWS_UNTIL_COMPILED = 100_000  # a query with new literals reads so many rows slowly: 60,000 in each of some tasks
 
 
@@ -132,21 +134,10 @@ def _fixed_parts(source: Source, shapes: Sequence[Sequence[Query]]) -> tuple[Flo
         rows_new = np.array([min(_seconds(_job(first, source, q)) for q in alike[-_REPEATS:]) for alike in shapes])
     widths = np.array([len(columns_read(source, alike[0])) for alike in shapes])
     each = max(_MIN_FILE_SECONDS, (many_files - one_file) / max(1, len(files) - 1))
-    file = each + widths * _column(source, all_, len(files))
+    file = each + widths * _COLUMN_SECONDS / spark.sparkContext.defaultParallelism
     least, stage = max(0.0, one_file - file.min()), max(0.0, limited - one_file)
     again, new = (np.maximum(least, seconds - stage - file) for seconds in (again, np.maximum(again, new)))
     return again, new, np.maximum(0.0, rows_new - rows_again - (new - again)), file
-
-
-def _column(source: Source, frame: DataFrame, files: int) -> float:
-    """Return the seconds of opening one more column of a file, until its first rows are there.
-
-    Parquet fetches a column of a whole row group first, so only the narrowest columns show what opening takes."""
-    narrowest = sorted(source.widths, key=lambda name: source.widths[name])[: max(1, len(source.widths) // 4)]
-    alone = {"files__maxPartitionBytes": "1t", "files__openCostInBytes": "1t"}  # each file has a task of its own
-    with configured(frame.sparkSession, **alone):
-        no_column, columns = (_fastest(f.limit(1)) for f in (frame.selectExpr("1"), frame[narrowest]))
-    return max(0.0, columns - no_column) / (files * len(narrowest))
 
 
 def _fastest(job: DataFrame) -> float:
