@@ -31,8 +31,8 @@ _REPEATS = 3  # a short job runs so often
 _SHORT = 2.0  # seconds of a run that is repeated
 _MOST_SECONDS = 40.0  # for timing whole queries
 _WARMING = 5  # short jobs of each shape before anything is timed
-# Of opening a file, and a column of it on one core. Few files cannot tell, and Parquet fetches the columns of a whole
-# row group at once, so the files of another writer would show the seconds of their own large groups.
+# The seconds of opening a file, and each column of it on one core. Few files cannot tell. Parquet fetches the columns
+# of a whole row group at once, so the files of another writer would show the seconds of their own large groups.
 _MIN_FILE_SECONDS, _COLUMN_SECONDS = 0.002, 0.0008
 _ROWS_UNTIL_COMPILED = 100_000  # a query with new literals reads so many rows slowly: 60,000 in each of some tasks
 

@@ -156,17 +156,17 @@ def schema_of(struct: StructType) -> dict[str, Type]:
     lower_names: set[str] = set()
 
     def add(prefix: str, fields: Any) -> None:
-        for one in fields:
-            key = prefix + quote_name(one.name)
+        for inner in fields:
+            key = prefix + quote_name(inner.name)
             if key.lower() in lower_names:
                 raise SchemaError(
-                    f"two columns are called {one.name}: names that differ in case only are not supported"
+                    f"two columns are called {inner.name}: names that differ in case only are not supported"
                 )
             lower_names.add(key.lower())
             # Spark's type of CHAR(n) is string, but it is compared with padding.
-            types[key] = (one.metadata or {}).get(CHAR) or one.dataType.simpleString()
-            if hasattr(one.dataType, "fields"):
-                add(key + ".", one.dataType.fields)
+            types[key] = (inner.metadata or {}).get(CHAR) or inner.dataType.simpleString()
+            if hasattr(inner.dataType, "fields"):
+                add(key + ".", inner.dataType.fields)
 
     add("", struct.fields)
     if not types:
