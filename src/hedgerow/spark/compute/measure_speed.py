@@ -31,6 +31,7 @@ _REPEATS = 3  # a short job runs so often
 _SHORT = 2.0  # seconds of a run that is repeated
 _MOST_SECONDS = 40.0  # for timing whole queries
 _WARMING = 5  # short jobs of each shape before anything is timed
+_PLANNED = 20  # as often a query is planned: with Delta the first ones take a second, and the twentieth takes a tenth
 # The seconds of opening a file, and each column of it on one core. Few files cannot tell. Parquet fetches the columns
 # of a whole row group at once, so the files of another writer would show the seconds of their own large groups.
 _MIN_FILE_SECONDS, _COLUMN_SECONDS = 0.002, 0.0008
@@ -158,7 +159,7 @@ def _planning(source: Source, query: Query, files: DataFrame) -> float:
         frame.where(predicate_text(query.predicate(source.name))).inputFiles()
         return perf_counter() - begun
 
-    of_delta, of_files = (min(seconds(frame) for _ in range(_REPEATS)) for frame in (table, files))
+    of_delta, of_files = (min(seconds(frame) for _ in range(_PLANNED)) for frame in (table, files))
     return max(0.0, of_delta - of_files)
 
 
