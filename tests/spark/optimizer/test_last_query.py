@@ -70,18 +70,20 @@ def test_what_is_no_query_of_the_user(attached: SparkSession, things: str, ask: 
 def test_a_change_of_rows_is_no_scan_of_ours(
     attached: SparkSession, delta: SparkSession, things: str, ask: Callable[[], list[int]], tmp_path: Path
 ) -> None:
-    """The table that it changes is Delta's to read; a source of ours is told."""
+    """The table that it changes is Delta's to read; a source of ours is told, which Delta may read with the target."""
     target = f"delta.`{tmp_path / 'delta'}`"
     delta.range(9).write.format("delta").save(str(tmp_path / "delta"))
     source = f"(SELECT id FROM parquet.`{things}` WHERE {CONDITION}) s"
-    for sql, tables in {
-        f"DELETE FROM {target} WHERE id = 3": set(),
-        f"UPDATE {target} SET id = 20 WHERE id = 5": set(),
-        f"MERGE INTO {target} t USING {source} ON t.id = s.id WHEN NOT MATCHED THEN INSERT *": {"things"},
+    merge = f"MERGE INTO {target} t USING {source} ON t.id = s.id WHEN"
+    for sql, opened in {
+        f"DELETE FROM {target} WHERE id = 3": [],
+        f"UPDATE {target} SET id = 20 WHERE id = 5": [],
+        f"{merge} NOT MATCHED THEN INSERT *": [8],
+        f"{merge} MATCHED THEN UPDATE SET id = 40": [1],
     }.items():
         assert ask() == [1]
         attached.sql(sql).collect()
-        assert {scan.table for scan in hr.last_query(attached)} == tables, sql
+        assert [scan.files_opened for scan in hr.last_query(attached)] == opened, sql
 
 
 def test_delta_reads_its_own_log(
