@@ -6,9 +6,13 @@ import java.util.Map;
 import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.PlanExpression;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.delta.OptimisticTransaction;
 import org.apache.spark.sql.delta.Snapshot;
 import org.apache.spark.sql.delta.actions.AddFile;
+import org.apache.spark.sql.delta.commands.DeleteCommand;
+import org.apache.spark.sql.delta.commands.MergeIntoCommand;
+import org.apache.spark.sql.delta.commands.UpdateCommand;
 import org.apache.spark.sql.delta.files.TahoeFileIndex;
 import org.apache.spark.sql.delta.files.TahoeLogFileIndex;
 import org.apache.spark.sql.delta.stats.DataSize;
@@ -47,6 +51,11 @@ record DeltaFiles(TahoeFileIndex location, DeltaScan scan) implements ScannedFil
     static boolean isBeingChanged(String root) {
         Option<OptimisticTransaction> active = OptimisticTransaction.getActive();
         return active.isDefined() && active.get().deltaLog().dataPath().toString().equals(root);
+    }
+
+    /** Returns whether a plan is that of DELETE, UPDATE or MERGE. */
+    static boolean changesRows(LogicalPlan plan) {
+        return plan instanceof DeleteCommand || plan instanceof UpdateCommand || plan instanceof MergeIntoCommand;
     }
 
     /** Returns a text that tells a snapshot from all others, also from one of the same number in a restored backup. */

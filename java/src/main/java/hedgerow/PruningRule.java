@@ -57,9 +57,6 @@ public final class PruningRule extends Rule<LogicalPlan> {
     private final ThreadLocal<WeakReference<LogicalPlan>> answered = new ThreadLocal<>();
     private final Set<String> logged = ConcurrentHashMap.newKeySet();
     private final Python python;
-    /** The commands of DELETE, UPDATE and MERGE. */
-    private static final Set<String> DELTA_CHANGES = Set.of("DeleteCommand", "UpdateCommand", "MergeIntoCommand");
-
     private final OpenedTables tables;
     private final JoinRequests joins;
     private final MoreThanWhere more;
@@ -106,7 +103,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
         }
         try {
             if (isLeftAlone(plan)) {
-                if (DELTA_CHANGES.contains(plan.getClass().getSimpleName())) {
+                if (Delta.IS_THERE && DeltaFiles.changesRows(plan)) {
                     remember(plan, null);
                 }
                 return plan;
