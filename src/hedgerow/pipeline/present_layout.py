@@ -1,4 +1,4 @@
-"""PresentLayout: the layout that a table has, judged on the sample like one that is learned for it."""
+"""PresentLayout: the present layout of a table, judged on the sample as new layouts are."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _REPEATS = 3  # a short job runs so often
 _SHORT = 2.0  # seconds of a run that is repeated
 _MOST_SECONDS = 40.0  # for timing whole queries
 _WARMING = 5  # short jobs of each shape before anything is timed
-_PLANNED = 20  # as often a query is planned: with Delta the first ones take a second, and the twentieth takes a tenth
+_PLANNED = 20  # plans of a query: with Delta the first takes a second, and the twentieth a tenth of that
 # The seconds of opening a file, and each column of it on one core. Few files cannot tell. Parquet fetches the columns
 # of a whole row group at once, so the files of another writer would show the seconds of their own large groups.
 _MIN_FILE_SECONDS, _COLUMN_SECONDS = 0.002, 0.0008

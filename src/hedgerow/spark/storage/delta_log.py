@@ -207,9 +207,7 @@ class Snapshot:
                 return None
             field = fields[name]
             names.append(field["metadata"].get(PHYSICAL_NAME, name))
-            kind, inside = type_text(field), field["type"]
-            is_struct = not isinstance(inside, str) and inside["type"] == "struct"
-            fields = {f["name"]: f for f in inside["fields"]} if is_struct else {}
+            kind, fields = type_text(field), {inner["name"]: inner for inner in _inner_fields(field) or ()}
         return tuple(names), kind
 
     def frame(self, names: Sequence[str] | None = None, why: str = "batch") -> DataFrame:
@@ -394,10 +392,16 @@ def conflict_of(error: BaseException, path: str) -> Conflict | None:
 
 
 def _leaves(path: str, field: Any) -> list[tuple[str, Any]]:
+    fields = _inner_fields(field)
+    if fields is None:
+        return [(path, field)]
+    return [leaf for inner in fields for leaf in _leaves(f"{path}.{quote_name(inner['name'])}", inner)]
+
+
+def _inner_fields(field: Any) -> list[Any] | None:
+    """Return the fields of a struct, as Delta's JSON; None for any other type."""
     kind = field["type"]
-    if isinstance(kind, dict) and kind.get("type") == "struct":
-        return [leaf for inner in kind["fields"] for leaf in _leaves(f"{path}.{quote_name(inner['name'])}", inner)]
-    return [(path, field)]
+    return kind["fields"] if isinstance(kind, dict) and kind.get("type") == "struct" else None
 
 
 def _struct(fields: Iterable[tuple[Sequence[str], str]]) -> str:
