@@ -89,13 +89,12 @@ def test_texts_of_queries_that_were_noted(spark: SparkSession, copy: str, tmp_pa
     spark.read.parquet(copy).createOrReplaceTempView("events")
     asked = [f"SELECT id FROM events WHERE {c}" for c in ("id BETWEEN 3 AND 9 AND word LIKE 'a%'", "NOT (id >= 5)")]
     with hr.log(spark, copy):
-        before = datetime.now(timezone.utc).isoformat(timespec="seconds")
         for sql in asked:
             spark.sql(sql).collect()
-        after = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    first, second = (e.at.astimezone(timezone.utc).isoformat(timespec="seconds") for e in entries(spark, copy))
     file = tmp_path / "history.sql"
-    other = f"-- at {before}\nSELECT id FROM events WHERE id < 6;\n-- at 2026-01-01 12:00:00\n{asked[1]};"
-    file.write_text(f"-- at {before}\n{asked[0]};\n-- at {after}\n{asked[1]};\n{other}")
+    other = f"-- at {first}\nSELECT id FROM events WHERE id < 6;\n-- at 2026-01-01 12:00:00\n{asked[1]};"
+    file.write_text(f"-- at {first}\n{asked[0]};\n-- at {second}\n{asked[1]};\n{other}")
     assert hr.import_log(spark, copy, file).entries == 2  # another condition, another time
     assert hr.import_log(spark, copy, file).entries == 0
     assert len(entries(spark, copy)) == 4
