@@ -243,7 +243,8 @@ def test_advice_on_each_table_of_queries_that_join(spark: SparkSession, sources:
         assert isinstance(advice, hr.Advice)
         assert advice.proposals[0].learned is not None
         assert (
-            advice.rests_on[-1] == "joins: 2 queries join other tables; only learn_tables uses the conditions on those"
+            advice.rests_on[-1]
+            == "joins: 2 queries join tables that the session does not know, so nothing is known of their keys"
         )
 
 

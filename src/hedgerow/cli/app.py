@@ -6,7 +6,7 @@ import logging
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from io import StringIO
@@ -179,6 +179,17 @@ def key_value(option: str, text: str) -> tuple[str, str]:
     if not (key and equals):
         raise HedgerowError(f"{option} takes KEY=VALUE, not {text!r}")
     return key, value
+
+
+def name_tables(spark: SparkSession, others: Sequence[str]) -> None:
+    """Let the session know tables by the names that queries have for them: `users=lake/users`."""
+    from hedgerow.spark.storage.source import open_source
+
+    for text in others:
+        name, place = key_value("--other", text)
+        if not name.isidentifier():
+            raise HedgerowError(f"--other takes a name without dots and quotes, not {name!r}")
+        open_source(spark, place, name).frame.createOrReplaceTempView(name)
 
 
 def is_log(workload: Path) -> bool:

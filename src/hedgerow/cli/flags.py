@@ -29,6 +29,9 @@ BlockBytesOption = Annotated[
     str | None, typer.Option(help="About the size of a block; else 64MB, or less where that is faster.")
 ]
 
+OtherOption = Annotated[
+    Texts, typer.Option(metavar="NAME=PLACE", help="Another table that the queries join, so that its keys count.")
+]
 StorageOption = Annotated[int, typer.Option(min=1, help="How many full copies of the table may be stored.")]
 
 AllowSlowerOption = Annotated[
@@ -93,6 +96,7 @@ class LearnFlags:
     steps: Annotated[
         int | None, typer.Option(min=0, help="Of several tables: how many keys a condition is carried over.")
     ] = None
+    other: OtherOption = None
     param: Annotated[Texts, typer.Option(metavar="KEY=VALUE", help="For the learner: most=2, columns=a,b...")] = None
 
     def options(self) -> LearnOptions:
@@ -143,6 +147,7 @@ class AdviseFlags:
     block_bytes: BlockBytesOption = None
     storage: StorageOption = 1
     allow_slower: AllowSlowerOption = 0.1
+    other: OtherOption = None
 
     def designs(self) -> list[list[str]]:
         return [[name.strip() for name in design.split(",")] for design in self.columns or ()]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import hedgerow
-from hedgerow.cli.app import JsonOption, SourceArgument, WorkloadArgument, is_log, spark_of
+from hedgerow.cli.app import JsonOption, SourceArgument, WorkloadArgument, is_log, name_tables, spark_of
 from hedgerow.cli.flags import (
     AdviseFlags,
     LearnerOption,
@@ -55,6 +55,7 @@ def learn(
         )
     output = Output(as_json)
     with spark_of(ctx) as spark:
+        name_tables(spark, flags.other or ())
         queries = hedgerow.logged(spark, source, flags.table) if queries is None else queries
         if is_several:
             layouts = hedgerow.learn_tables(
@@ -142,11 +143,13 @@ def advise(
         if queries is None or flags.columns or table or save:
             raise HedgerowError("--each takes a file of queries, but not --columns, --table or --save")
         with spark_of(ctx) as spark:
+            name_tables(spark, flags.other or ())
             show_each(
                 hedgerow.advise_each(spark, source, queries, learners, options=options, budget=flags.budget), output
             )
         return
     with spark_of(ctx) as spark:
+        name_tables(spark, flags.other or ())
         queries = hedgerow.logged(spark, source, table) if queries is None else queries
         advice = hedgerow.advise(
             spark, source, queries, learners, flags.designs(), options, budget=flags.budget, table=table

@@ -110,9 +110,10 @@ def _basis(table_problem: TableProblem, fitting: int, cost_basis: str | None) ->
     if cost_basis is not None:
         yield "seconds: some of the queries, timed on some files"
         yield f"the rewrite: {cost_basis}"
-    joining = sum(any(scan.joins for scan in query.scans) for query in queries)
+    scans = [[scan for scan in q.scans if scan.table.lower() == table_problem.source.name.lower()] for q in queries]
+    joining = sum(any(scan.joins for scan in own) for own in scans)
     if joining:
-        yield f"joins: {joining} queries join other tables; only learn_tables uses the conditions on those"
+        yield f"joins: {joining} queries join tables that the session does not know, so nothing is known of their keys"
 
 
 def advise_each(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.core.errors import HedgerowError, LayoutError, SchemaError, WorkloadError, counted, meant, warn
 from hedgerow.core.workload.queries import Query, Workload
+from hedgerow.pipeline.keys_of_others import with_keys
 from hedgerow.pipeline.likely_values import likely_values
+from hedgerow.spark.start.session import spark_errors
 from hedgerow.spark.start.stable_functions import meaning
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.paths import paths_over
@@ -17,6 +20,7 @@ from hedgerow.sql.workload import Workload as SqlWorkload
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_MOST_BYTES = 1 << 30  # of another table whose keys are read
 MOST_QUERIES = 200  # `advise` and the autopilot draw at most this many, because each query takes time
 
 
@@ -30,10 +34,30 @@ def opened_with_queries(
         raise WorkloadError("the workload has no query, so there is nothing to learn from")
     opened = open_source(spark, source, table or workload.only_table())
     paths = paths_over(workload.tables(), lambda: opened.frame)
-    bound = workload.on(opened.name, paths).bind({opened.name: opened.schema}, meaning(spark))
+    own = workload.on(opened.name, paths)
+    bound = own.bind({opened.name: opened.schema}, meaning(spark))
     if not len(bound):
         raise HedgerowError(f"no query of the workload fits the table {opened.name}: {bound.skipped[-1]}")
-    return opened, with_likely_values(bound, {opened.name: opened}).queries, bound.skipped
+    others = _tables_of_session(spark, set(own.tables()) - {opened.name})
+    schemas = {name: source.schema for name, source in {opened.name: opened, **others}.items()}
+    joined = own.bind(schemas, meaning(spark)) if others else bound
+    if len(joined) < len(bound):  # the session has other tables of these names
+        joined, others = bound, {}
+    likely = with_likely_values(joined, {opened.name: opened, **others})
+    return opened, with_keys(likely.queries, opened, others), bound.skipped
+
+
+def _tables_of_session(spark: SparkSession, names: Iterable[str]) -> dict[str, Source]:
+    """Return the tables and views with these names that the session has, unless they are large."""
+    found = {}
+    for name in sorted(names):
+        with suppress(HedgerowError, *spark_errors()):
+            if spark.catalog.tableExists(name):
+                source = open_source(spark, name)
+                plan = source.frame._jdf.queryExecution().optimizedPlan()
+                if int(plan.stats().sizeInBytes()) <= _MOST_BYTES:
+                    found[name] = source
+    return found
 
 
 def check_columns(source: Source, columns: Sequence[str]) -> None:
