@@ -38,6 +38,7 @@ from bench.suites import (
     route_rows,
     selective,
     several_trees,
+    star,
     tpch_month,
     two_trees,
     workloads,
@@ -88,6 +89,7 @@ SUITES: dict[str, Suite] = {
     "kinds": Suite(kinds.run, "Each kind of condition by itself, by each learner", 3),
     "tpch": Suite(tpch_tables.measure, "TPC-H's eight tables, which queries join", 10),
     "tpcds": Suite(tpcds_tables.measure, "TPC-DS's tables, which queries join", 10),
+    "star": Suite(star.run, "TPC-DS: keys of dimensions choose files of the facts while queries run", 60, "ratio"),
     "lineitem": Suite(lineitem.run, "TPC-H's lineitem, sixty million rows, and six kinds of queries", 3),
     "engines": Suite(lineitem.engines, "lineitem under Spark and under Comet: seconds on written tables", 40, "ratio"),
     "selective": Suite(
