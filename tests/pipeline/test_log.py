@@ -72,6 +72,40 @@ def test_what_is_noted_of_a_query(spark: SparkSession, copy: str) -> None:
     assert joined.at.timestamp() >= before.timestamp() - 1
 
 
+def test_the_keys_of_joins(spark: SparkSession, copy: str) -> None:
+    """The rows of each query have a key that was noted, and what is learned from the log has the keys, too."""
+    spark.read.parquet(copy).createOrReplaceTempView("events")
+    ids = "SELECT CAST(id AS {type}) AS key, id % 7 AS kind FROM range({below})"
+    sides = {
+        "few": ids.format(type="BIGINT", below=700) + " WHERE id % 70 = 3",
+        "ranges": ids.format(type="INT", below=2000) + " WHERE id % 500 < 150",
+        "nulls": "SELECT IF(id < 5, id, NULL) AS key FROM range(9)",
+        "texts": "SELECT concat('a', id) AS key FROM range(40)",
+    }
+    asked = [
+        ("few", "events e JOIN side ON e.id = key", True),
+        ("ranges", "events e LEFT SEMI JOIN side ON e.id = key WHERE e.id < 900", True),
+        ("nulls", "side JOIN events e ON e.id = key", True),
+        ("texts", "events e JOIN side ON e.word = key", True),
+        ("few", "events e LEFT JOIN side ON e.id = key", False),
+        ("few", "(SELECT * FROM events ORDER BY id LIMIT 9) e JOIN side ON e.id = key", False),
+    ]
+    kept = []
+    with hr.log(spark, copy):
+        for side, query, _ in asked:
+            spark.sql(sides[side]).createOrReplaceTempView("side")
+            kept.append({row.id for row in spark.sql(f"SELECT /*+ BROADCAST(side) */ e.id FROM {query}").collect()})
+    noted = entries(spark, copy)
+    for (_, query, is_known), entry, rows in zip(asked, noted, kept, strict=True):
+        assert [bool(keys) for keys in entry.keys] == [is_known], query
+        if is_known:
+            found = spark.sql(f"SELECT id FROM events WHERE {entry.keys[0]}").collect()
+            assert rows <= {row.id for row in found} and len(found) < spark.table("events").count(), query
+    assert noted[0].keys == [f"(id IN ({', '.join(f'{n}L' for n in range(3, 700, 70))}))"]
+    learned_from = [str(query.predicate("events")) for query in hr.logged(spark, copy, "events")]
+    assert any("213" in text for text in learned_from)
+
+
 def test_another_session_stays_active(spark: SparkSession, delta: SparkSession, tmp_path: Path) -> None:
     """Spark reads the text of a condition, and Delta its settings, as the active session says."""
     table, own = str(tmp_path / "d"), spark.newSession()
@@ -214,7 +248,13 @@ time.sleep(100)
 
 def entry_of(number: int) -> dict[str, Any]:
     counts = dict.fromkeys(("files", "files_listed", "bytes", "rows", "rows_kept"), 1)
-    texts = {"query": f"q{number}", "source": "session", "conditions": [f"id < {number}"], "columns": ["id"]}
+    texts = {
+        "query": f"q{number}",
+        "source": "session",
+        "conditions": [f"id < {number}"],
+        "keys": [""],
+        "columns": ["id"],
+    }
     kinds = {"kinds": ["where"], "means": ["where"]}
     return {**texts, **counts, **kinds, "at": 1_700_000_000_000 + number, "seconds": 0.1, "redacted": False}
 

@@ -15,6 +15,7 @@ def past_query(condition: str, days_ago: float, number: int) -> dict[str, Any]:
         "seconds": 1.0,
         "redacted": False,
         "conditions": [condition],
+        "keys": [""],
         "columns": ["id", "number"],
         "source": "test",
         "kinds": ["where"],

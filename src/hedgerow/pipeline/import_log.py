@@ -160,6 +160,7 @@ def _entry(
         "at": at * 1000,
         "source": origin,
         "conditions": conditions,
+        "keys": [""] * len(conditions),
         "columns": columns,
         "kinds": list(kinds),
         "means": [],

@@ -122,6 +122,7 @@ class Log:
             "at": note.at,
             "source": "session",
             "conditions": conditions if key is None else [redact(condition, key) for condition in conditions],
+            "keys": [" AND ".join(scan.keys) if key is None else "" for scan in scans],
             "columns": sorted({column for scan in scans for column in scan.columns}),
             "kinds": [scan.kind for scan in scans],
             "means": [scan.means for scan in scans],

@@ -42,15 +42,17 @@ def workload_of(log: QueryLog, name: str, since: str | None = None) -> Workload:
 def different_queries(log: QueryLog, since: str | None = None, figures: Sequence[Column] = ()) -> list[Any]:
     """Return the different queries in a log, the last ones last; entries with equal conditions and columns are one.
 
-    Each has `conditions`, `columns`, `times`, mean `seconds`, `first` and `last` in microseconds, and `redacted`.
+    Each has `conditions`, with those of the keys of joins, `columns`, `times`, mean `seconds`, `first` and `last` in
+    microseconds, and `redacted`.
 
     `figures`: further aggregates of the entries of a query."""
     from pyspark.sql import functions as f
 
+    with_keys = "zip_with(conditions, keys, (c, k) -> if(k = '', c, concat_ws(' AND ', c, k)))"
     try:
         grouped = (
             log.frame(since)
-            .groupBy("conditions", "columns")
+            .groupBy(f.expr(with_keys).alias("conditions"), "columns")
             .agg(
                 f.avg("seconds").alias("seconds"),
                 f.count("*").alias("times"),

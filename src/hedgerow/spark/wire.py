@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
-VERSION = 10  # raised with every change of a class
+VERSION = 11  # raised with every change of a class
 
 
 @dataclass(frozen=True, slots=True)
@@ -448,12 +448,14 @@ class ScanReport:
 class ScanNote:
     """A scan of a query that has ended: its conditions as SQL, and the files, rows and bytes that it read.
 
-    `kind`: what the query wants of the rows: "top-k", "limit", "aggregates", or else "where". `means`: as in
-    `ScanReport`; empty if no file was skipped. `listed`: the files without skipping.
+    `keys`: conditions that the keys of its joins had while the query ran. `kind`: what the query wants of the rows:
+    "top-k", "limit", "aggregates", or else "where". `means`: as in `ScanReport`; empty if no file was skipped. `listed`:
+    the files without skipping.
     """
 
     root: str
     where: Sequence[str]
+    keys: Sequence[str]
     columns: Sequence[str]
     files: int
     bytes: int

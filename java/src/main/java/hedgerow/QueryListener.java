@@ -44,9 +44,11 @@ import org.apache.spark.sql.execution.adaptive.QueryStageExec;
 import org.apache.spark.sql.execution.aggregate.BaseAggregateExec;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.exchange.Exchange;
+import org.apache.spark.sql.execution.joins.BroadcastHashJoinExec;
 import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart;
+import org.apache.spark.sql.execution.window.WindowExecBase;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.unsafe.types.UTF8String;
 
@@ -103,7 +105,7 @@ public final class QueryListener extends SparkListener {
     private void note(QueryExecution query, SparkListenerSQLExecutionEnd end, long start) {
         try {
             Map<ScanKey, Wire.ScanNote> scans = new LinkedHashMap<>();
-            read(query.executedPlan(), null, WHERE, scans);
+            read(query.executedPlan(), null, WHERE, List.of(), scans);
             if (!scans.isEmpty()) {
                 keep(new Wire.QueryNote(
                     end.executionId(), start, end.duration() / 1e9, List.copyOf(scans.values())));
@@ -123,17 +125,21 @@ public final class QueryListener extends SparkListener {
 
     /**
      * `filter`: the filter above the plan, if nothing stands between that changes the number of rows. `kind`: what the
-     * query wants of the rows of the plan.
+     * query wants of the rows of the plan. `joined`: the keys that columns of the plan have to have.
      */
-    private void read(SparkPlan plan, FilterExec filter, String kind, Map<ScanKey, Wire.ScanNote> scans) {
+    private void read(
+            SparkPlan plan, FilterExec filter, String kind, List<JoinedKeys> joined, Map<ScanKey, Wire.ScanNote> scans) {
         if (plan instanceof AdaptiveSparkPlanExec adaptive) {
-            read(adaptive.executedPlan(), null, kind, scans);
+            read(adaptive.executedPlan(), null, kind, joined, scans);
             // Spark has replaced parts of the plan that turned out to have no rows.
-            read(adaptive.initialPlan(), null, kind, scans);
+            Map<ScanKey, Wire.ScanNote> planned = new LinkedHashMap<>();
+            read(adaptive.initialPlan(), null, kind, joined, planned);
+            planned.keySet().removeIf(own -> scans.keySet().stream().anyMatch(own::isLike));
+            scans.putAll(planned);
         } else if (plan instanceof QueryStageExec stage) {
-            read(stage.plan(), null, kind, scans);
+            read(stage.plan(), null, kind, joined, scans);
         } else if (plan instanceof FileSourceScanExec scan) {
-            add(scan, filter, kind, scans);
+            add(scan, filter, kind, joined, scans);
         }
         boolean keepsRows = plan instanceof ProjectExec || plan instanceof WholeStageCodegenExec
             || plan instanceof InputAdapter || plan instanceof ColumnarToRowExec;
@@ -141,8 +147,18 @@ public final class QueryListener extends SparkListener {
         boolean keepsKind = keepsRows || plan instanceof FilterExec || plan instanceof Exchange
             || plan instanceof AQEShuffleReadExec || plan instanceof UnionExec;
         String below = wanted(plan) != null ? wanted(plan) : keepsKind ? kind : WHERE;
-        Scala.list(plan.children()).forEach(child -> read(child, above, below, scans));
-        Scala.list(plan.subqueries()).forEach(query -> read(query, null, WHERE, scans));
+        List<JoinedKeys> needed = joinedBelow(plan, joined);
+        Scala.list(plan.children()).forEach(child -> read(child, above, below, needed, scans));
+        Scala.list(plan.subqueries()).forEach(query -> read(query, null, WHERE, List.of(), scans));
+    }
+
+    /** Returns the keys that columns below an operator have to have, if those above it have to have these. */
+    private static List<JoinedKeys> joinedBelow(SparkPlan plan, List<JoinedKeys> joined) {
+        if (plan instanceof LimitExec || plan instanceof TakeOrderedAndProjectExec || plan instanceof WindowExecBase) {
+            return List.of(); // rows without the keys decide which rows these give
+        }
+        JoinedKeys keys = plan instanceof BroadcastHashJoinExec join ? JoinedKeys.of(join) : null;
+        return keys == null ? joined : Stream.concat(joined.stream(), Stream.of(keys)).toList();
     }
 
     /** Returns what an operator wants of the rows below it; null if it may want all of them. */
@@ -153,9 +169,15 @@ public final class QueryListener extends SparkListener {
     }
 
     /** Identifies equal scans of a query, of which one is noted. */
-    private record ScanKey(String root, List<String> where, Set<String> columns) {}
+    private record ScanKey(String root, List<String> where, List<String> keys, Set<String> columns) {
+        /** Returns whether the scans differ at most in their keys, which are known only after a run. */
+        boolean isLike(ScanKey other) {
+            return root.equals(other.root) && where.equals(other.where) && columns.equals(other.columns);
+        }
+    }
 
-    private void add(FileSourceScanExec scan, FilterExec filter, String kind, Map<ScanKey, Wire.ScanNote> scans) {
+    private void add(FileSourceScanExec scan, FilterExec filter, String kind, List<JoinedKeys> joined,
+            Map<ScanKey, Wire.ScanNote> scans) {
         String root = rootOf(scan.relation().location());
         Wire.ScanReport report = scan.relation().location() instanceof FileLists.Decided list ? list.report() : null;
         if (root == null || report != null && report.means().equals(Wire.ScanReport.PROBE)) {
@@ -178,16 +200,22 @@ public final class QueryListener extends SparkListener {
                 }
             }
         }
-        List<String> where = conditions.stream()
+        List<String> where = texts(conditions.stream()
             .filter(e -> !(e instanceof IsNotNull is && is.child() instanceof Attribute column
-                && used.contains(column.exprId()))) // Spark adds these by itself
-            .map(e -> e.transform(Scala.rewrite(QueryListener::asWritten)).sql())
-            .toList();
+                && used.contains(column.exprId())))); // Spark adds these by itself
+        List<String> keys = texts(Scala.list(scan.output()).stream().flatMap(column -> joined.stream()
+            .filter(own -> column instanceof AttributeReference data && Scala.isData(data)
+                && own.column().equals(column.exprId()))
+            .map(own -> own.on((AttributeReference) column))));
         long rows = metric(scan, "numOutputRows");
         long files = metric(scan, "numFiles");
-        scans.putIfAbsent(new ScanKey(root, where, columns), new Wire.ScanNote(root, where, columns,
+        scans.putIfAbsent(new ScanKey(root, where, keys, columns), new Wire.ScanNote(root, where, keys, columns,
             files, metric(scan, "filesSize"), rows, filter == null ? rows : metric(filter, "numOutputRows"),
             kind, report == null ? "" : report.means(), report == null ? files : report.files()));
+    }
+
+    private static List<String> texts(Stream<Expression> conditions) {
+        return conditions.map(e -> e.transform(Scala.rewrite(QueryListener::asWritten)).sql()).toList();
     }
 
     /** Returns whether only the running query knows its value. */

@@ -15,7 +15,7 @@ import java.util.Set;
 @JsonTypeInfo(use = JsonTypeInfo.Id.SIMPLE_NAME, property = "is")
 public sealed interface Wire {
     /** Raised with every change of a record. Python names its own in `Lists`, its first message. */
-    int VERSION = 10;
+    int VERSION = 11;
 
     // --- what Python says first ---
 
@@ -267,6 +267,7 @@ public sealed interface Wire {
     record ScanNote(
         String root,
         List<String> where,
+        List<String> keys,
         Set<String> columns,
         long files,
         long bytes,
