@@ -1,7 +1,7 @@
 """The keys that other tables have, as conditions of the queries that join these tables.
 
     SELECT ... FROM events JOIN users ON user_id = id WHERE plan = 'gold'
-    users: id 17, 203 and 204 are gold          events: user_id IN (17, 203, 204); many keys are ranges
+    users: id 17, 203 and 204 are gold          events: user_id IN (17, 203, 204); neighbours are ranges
 
 A layout is learned from such conditions, and no query is answered by them: when it runs, it has keys of its own, and
 these choose the files of an attached table.
@@ -38,7 +38,7 @@ from hedgerow.spark.compute.sample import draw
 from hedgerow.spark.storage.source import Source
 
 _MOST_ROWS, _SEED = 200_000, 0  # of another table; of a larger one only a sample
-_MOST_LISTED, _MOST_RANGES = 100, 8  # keys in a list; ranges of keys
+_MOST_LISTED, _MOST_RANGES = 100, 8  # keys in a list, ranges of keys
 
 
 def with_keys(queries: Sequence[Query], table: Source, others: Mapping[str, Source]) -> tuple[Query, ...]:
@@ -82,12 +82,13 @@ class _Keys:
     are_joined: Bools
 
     def condition(self, column: Column, may_list: bool) -> Predicate:
-        """Return a condition that holds on these keys: a list if they are few, or a few ranges."""
+        """Return a condition that holds on these keys: a few ranges without other keys, else a list, else ranges."""
         places = np.flatnonzero(self.are_joined)
         literals = [Literal(self.kind, self.values[place]) for place in places.tolist()]
-        if may_list and len(literals) <= _MOST_LISTED:
-            return In(column, tuple(literals))
         gaps = np.diff(places)
+        is_scattered = np.count_nonzero(gaps > 1) >= min(_MOST_RANGES, len(literals) - 1)
+        if may_list and is_scattered and len(literals) <= _MOST_LISTED:
+            return In(column, tuple(literals))
         widest = np.sort(np.argsort(-gaps, kind="stable")[: _MOST_RANGES - 1])
         ends = [*widest[gaps[widest] > 1].tolist(), len(literals) - 1]
         starts = [0, *(end + 1 for end in ends[:-1])]

@@ -449,8 +449,8 @@ class ScanNote:
     """A scan of a query that has ended: its conditions as SQL, and the files, rows and bytes that it read.
 
     `keys`: conditions that the keys of its joins had while the query ran. `kind`: what the query wants of the rows:
-    "top-k", "limit", "aggregates", or else "where". `means`: as in `ScanReport`; empty if no file was skipped. `listed`:
-    the files without skipping.
+    "top-k", "limit", "aggregates", or else "where". `means`: as in `ScanReport`; empty if no file was skipped.
+    `listed`: the files without skipping.
     """
 
     root: str

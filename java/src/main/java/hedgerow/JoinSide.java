@@ -54,6 +54,7 @@ record JoinSide(LogicalPlan plan, LogicalPlan reduced, List<Expression> keys, bo
     private static final Set<String> BROADCAST_LEFT = Set.of("Inner", "Cross");
     private static final Set<String> BROADCAST_RIGHT = Set.of("Inner", "Cross", "LeftSemi");
     private static final long LEAST_BYTES = 32L << 20; // of files that are still to be opened: planning takes 0.05 s more
+    private static final long SMALL = 64 << 10; // a list of ids; a larger table without a condition may have them all
     private static final int AGAIN = 2; // as many times that pay for a second run of the side
     private static final int OF_SIDE = 16; // and as many times what the side reads
     private static final double BYTES_PER_SECOND = 100e6; // that a core reads of Parquet files, or fewer
@@ -112,7 +113,8 @@ record JoinSide(LogicalPlan plan, LogicalPlan reduced, List<Expression> keys, bo
         if (pays && (!isBroadcast || reduced != plan)) {
             return Run.AGAIN;
         }
-        return isBroadcast && isOnce && files >= least ? Run.ONCE : Run.NEVER;
+        boolean mayLack = isSelective(plan) || isComputed(plan) || size(plan) <= SMALL || least == 0;
+        return isBroadcast && isOnce && files >= least && mayLack ? Run.ONCE : Run.NEVER;
     }
 
     /** Returns the seconds that a query may wait for keys: as long as reading so many bytes of files takes at least. */
@@ -151,6 +153,12 @@ record JoinSide(LogicalPlan plan, LogicalPlan reduced, List<Expression> keys, bo
         return plan instanceof LocalRelation
             || plan instanceof Filter filter && selects(filter.condition())
             || Scala.list(plan.children()).stream().anyMatch(JoinSide::isSelective);
+    }
+
+    /** Returns whether a leaf is no table: rows of a program, or cached ones. */
+    private static boolean isComputed(LogicalPlan plan) {
+        List<LogicalPlan> children = Scala.list(plan.children());
+        return children.isEmpty() ? !(plan instanceof LogicalRelation) : children.stream().anyMatch(JoinSide::isComputed);
     }
 
     private static boolean selects(Expression condition) {

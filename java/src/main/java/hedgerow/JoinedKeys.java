@@ -81,18 +81,19 @@ record JoinedKeys(ExprId column, List<Object> values) {
         return List.copyOf(values);
     }
 
-    /** Returns the condition that a column has one of the keys: a list if they are few, or a few ranges. */
+    /** Returns the condition that a column has one of the keys: a few ranges of neighbours, else a list, else ranges. */
     Expression on(AttributeReference column) {
         List<Literal> literals = values.stream().map(value -> literal(value, column.dataType()))
             .filter(Objects::nonNull).toList();
-        if (literals.size() <= MOST_LISTED) {
+        int last = literals.size() - 1;
+        List<Integer> gaps = IntStream.range(0, last).boxed().filter(place -> gap(literals, place) != 1).toList();
+        if (gaps.size() >= Math.min(MOST_RANGES, last) && literals.size() <= MOST_LISTED) {
             return new In(column, Scala.seq(new ArrayList<Expression>(literals)));
         }
-        List<Integer> ends = new ArrayList<>(IntStream.range(0, literals.size() - 1).boxed()
-            .filter(place -> gap(literals, place) > 1)
+        List<Integer> ends = new ArrayList<>(gaps.stream().filter(place -> gap(literals, place) > 1)
             .sorted(Comparator.comparingDouble((Integer place) -> -gap(literals, place)))
             .limit(MOST_RANGES - 1).sorted().toList());
-        ends.add(literals.size() - 1);
+        ends.add(last);
         Expression found = null;
         int start = 0;
         for (int end : ends) {

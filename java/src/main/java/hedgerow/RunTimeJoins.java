@@ -1,9 +1,11 @@
 package hedgerow;
 
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Cast;
@@ -59,6 +61,7 @@ final class RunTimeJoins {
     private final QueryPlan query;
     private final Map<LogicalRelation, Target> targets;
     private final Python python;
+    private final Set<LogicalPlan> repeated = new HashSet<>(); // aggregates that Spark computes once for several uses
 
     RunTimeJoins(QueryPlan query, Map<LogicalRelation, Target> targets, Python python) {
         this.query = query;
@@ -71,11 +74,19 @@ final class RunTimeJoins {
     }
 
     LogicalPlan of(LogicalPlan root) {
+        Set<LogicalPlan> seen = new HashSet<>();
+        Scala.forEach(root, node -> {
+            if (node instanceof Aggregate && !seen.add(node.canonicalized())) {
+                repeated.add(node.canonicalized());
+            }
+        });
         return with(root, List.of());
     }
 
     /** Returns the plan without some rows that have no partner. `wanted`: the keys that its rows must have. */
-    private LogicalPlan with(LogicalPlan plan, List<Wanted> wanted) {
+    private LogicalPlan with(LogicalPlan plan, List<Wanted> above) {
+        // The keys of one use would make it another plan than the others, to be computed by itself.
+        List<Wanted> wanted = plan instanceof Aggregate && repeated.contains(plan.canonicalized()) ? List.of() : above;
         LogicalPlan node = withSubqueries(plan);
         if (node instanceof LogicalRelation relation) {
             return chosen(relation, null, wanted);
