@@ -99,6 +99,17 @@ def of_workloads(section: Section) -> list[Table]:
     ]
 
 
+def by_way(section: Section) -> list[Table]:
+    """Return heads and rows of what all queries took and read of the fact tables, by way."""
+    heads = ("all queries", "seconds", "million rows", "MB of files")
+    tables: list[Table] = []
+    for row in section.rows:
+        if "million_rows" in row.details:
+            figures = [row.details[name] for name in ("seconds", "million_rows", "megabytes")]
+            tables.append((heads, [(way, *(f"{of[way]:,.0f}" for of in figures)) for way in figures[0]]))
+    return tables
+
+
 def by_append(section: Section) -> list[Table]:
     """Return heads and rows of the shares that queries read after each append."""
     rows = [row for row in section.rows if "after_each_append" in row.details]
@@ -113,5 +124,5 @@ def by_append(section: Section) -> list[Table]:
 
 def further_tables(section: Section) -> list[Table]:
     """Return heads and rows of the tables that few suites have."""
-    few = templates, by_day, estimated, by_features, of_workloads, by_append
+    few = templates, by_way, by_day, estimated, by_features, of_workloads, by_append
     return [table for tables in few for table in tables(section)]
