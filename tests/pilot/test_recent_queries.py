@@ -55,7 +55,7 @@ def test_of_a_long_log_some_queries_are_read(
     log, read = QueryLog.of(spark, parquet), list[str]()
     log.append([past_query(f"number < {n}" if n % 4 else f"id = {n}", 0, n) for n in range(400)])
     plain = logged.read_conditions
-    monkeypatch.setattr(logged, "read_conditions", lambda t, c, w: (read.extend(w), plain(t, c, w))[1])
+    monkeypatch.setattr(logged, "read_conditions", lambda t, c, w, k: (read.extend(w), plain(t, c, w, k))[1])
     some = RecentLog.read(log, 7).workload("events", 20)
     assert len(some) == len(read) == 20
     assert sum(query.weight for query in some) == pytest.approx(400, rel=1e-3)

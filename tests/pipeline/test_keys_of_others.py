@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ from pyspark.sql import SparkSession
 import hedgerow as hr
 from hedgerow.core.predicates.nodes import TRUE
 from hedgerow.core.predicates.sql_text import predicate_text
-from hedgerow.core.workload.queries import Query
+from hedgerow.core.workload.queries import Query, Scan
 from hedgerow.pipeline.inputs import opened_with_queries
+from hedgerow.pipeline.reads_now import by_stated_facts
 
 EVENTS, USERS = 4_000, 1_000
 JOINS = {
@@ -75,6 +77,17 @@ def test_joins_whose_keys_are_known_are_conditions(spark: SparkSession, place: s
     left = {name for name, query in queries.items() if any(scan.joins for scan in query.scans[:1])}
     assert left == {"nobody", "itself", "computed"} & left
     assert predicate_text(queries["a few users"].predicate("events")) == "user_id = 7"
+
+
+def test_plain_spark_does_not_know_them(spark: SparkSession, place: str) -> None:
+    """A table as it is reads what the text of a query says."""
+    asked = ["SELECT e.number FROM events e JOIN users u ON user_id = u.id WHERE u.id < 90 AND number < 7"]
+    source, (query,), _ = opened_with_queries(spark, place, hr.Workload.from_sql(asked), "events")
+    assert predicate_text(query.predicate("events")) == "number < 7 AND user_id >= 0 AND user_id <= 89"
+    assert (query.keyed, predicate_text(query.written("events"))) == (("user_id",), "number < 7")
+    (read,) = by_stated_facts(source, [query]).queries
+    (without,) = by_stated_facts(source, [replace(query, scans=(Scan("events", query.written("events")),))]).queries
+    assert read.rows_read == without.rows_read > 0
 
 
 def test_the_layout_divides_by_them(spark: SparkSession, place: str) -> None:

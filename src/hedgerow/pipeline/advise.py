@@ -110,6 +110,9 @@ def _basis(table_problem: TableProblem, fitting: int, cost_basis: str | None) ->
     if cost_basis is not None:
         yield "seconds: some of the queries, timed on some files"
         yield f"the rewrite: {cost_basis}"
+    keyed = sum(bool(query.keyed) for query in queries)
+    if keyed:
+        yield f"joins: {keyed} queries with the keys that other tables have today, by which only attached sessions skip"
     scans = [[scan for scan in q.scans if scan.table.lower() == table_problem.source.name.lower()] for q in queries]
     joining = sum(any(scan.joins for scan in own) for own in scans)
     if joining:

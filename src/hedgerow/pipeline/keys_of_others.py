@@ -33,7 +33,7 @@ from hedgerow.core.predicates.schema import Schema
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.values import Value
 from hedgerow.core.pruning.block_stats import T_BIT
-from hedgerow.core.workload.queries import Join, Query, Scan
+from hedgerow.core.workload.queries import Join, Query
 from hedgerow.spark.compute.sample import draw
 from hedgerow.spark.storage.source import Source
 
@@ -47,16 +47,19 @@ def with_keys(queries: Sequence[Query], table: Source, others: Mapping[str, Sour
     `others`: by the names that the queries have for them. Joins whose keys are not known remain."""
     known = _Others({name.lower(): sample for name, sample in _samples(queries, others).items()})
 
-    def widened(query: Query, number: int) -> Scan:
-        scan = query.scans[number]
-        if scan.table.lower() != table.name.lower():
-            return scan
-        keys = {join: known.condition(query, join, number, table.schema) for join in scan.joins}
-        found = [condition for condition in keys.values() if condition is not None]
-        joins = tuple(join for join, condition in keys.items() if condition is None)
-        return replace(scan, predicate=normalise(conjunction(scan.predicate, *found)), joins=joins)
+    def widened(query: Query) -> Query:
+        scans, keyed = list(query.scans), set[str]()
+        for number, scan in enumerate(scans):
+            if scan.table.lower() == table.name.lower():
+                keys = {join: known.condition(query, join, number, table.schema) for join in scan.joins}
+                found = [condition for condition in keys.values() if condition is not None]
+                joins = tuple(join for join, condition in keys.items() if condition is None)
+                predicate = normalise(conjunction(scan.predicate, *found))
+                scans[number] = replace(scan, predicate=predicate, joins=joins)
+                keyed |= {join.columns[0] for join in keys.keys() - set(joins)}
+        return replace(query, scans=tuple(scans), keyed=query.unfiltered(table.name, keyed))
 
-    return tuple(replace(query, scans=tuple(widened(query, n) for n in range(len(query.scans)))) for query in queries)
+    return tuple(map(widened, queries))
 
 
 def _samples(queries: Sequence[Query], others: Mapping[str, Source]) -> dict[str, Sample]:

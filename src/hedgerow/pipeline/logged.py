@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.core.errors import HedgerowError, WorkloadError
+from hedgerow.core.predicates.nodes import columns_of
 from hedgerow.core.predicates.sql_text import in_backticks, quote_name
 from hedgerow.core.workload.queries import Query
 from hedgerow.spark.start.session import first_line, in_own_session, spark_errors
@@ -40,19 +41,17 @@ def workload_of(log: QueryLog, name: str, since: str | None = None) -> Workload:
 
 
 def different_queries(log: QueryLog, since: str | None = None, figures: Sequence[Column] = ()) -> list[Any]:
-    """Return the different queries in a log, the last ones last; entries with equal conditions and columns are one.
+    """Return the different queries in a log, the last ones last; entries with equal texts are one.
 
-    Each has `conditions`, with those of the keys of joins, `columns`, `times`, mean `seconds`, `first` and `last` in
-    microseconds, and `redacted`.
+    Each has `conditions`, `keys`, `columns`, `times`, mean `seconds`, `first` and `last` in microseconds, `redacted`.
 
     `figures`: further aggregates of the entries of a query."""
     from pyspark.sql import functions as f
 
-    with_keys = "zip_with(conditions, keys, (c, k) -> if(k = '', c, concat_ws(' AND ', c, k)))"
     try:
         grouped = (
             log.frame(since)
-            .groupBy(f.expr(with_keys).alias("conditions"), "columns")
+            .groupBy("conditions", "keys", "columns")
             .agg(
                 f.avg("seconds").alias("seconds"),
                 f.count("*").alias("times"),
@@ -61,7 +60,9 @@ def different_queries(log: QueryLog, since: str | None = None, figures: Sequence
                 *figures,
             )
         )
-        queries = sorted(grouped.collect(), key=lambda query: (query.last, query.conditions, query.columns))
+        queries = sorted(
+            grouped.collect(), key=lambda query: (query.last, query.conditions, query["keys"], query.columns)
+        )
     except spark_errors() as error:
         raise HedgerowError(f"the log {log.folder} cannot be read: {first_line(error)}") from error
     if not queries:
@@ -101,7 +102,7 @@ def read_workload(log: QueryLog, name: str, queries: Sequence[Any], came: Sequen
             skipped.append(f"logged query {number} is left out: its literals were redacted")
             continue
         try:
-            read = read_conditions(name, query.columns, query.conditions)
+            read = read_conditions(name, query.columns, query.conditions, query["keys"])
         except WorkloadError as error:
             skipped.append(f"logged query {number} is left out: {error}")
             continue
@@ -122,8 +123,20 @@ def text_shape(conditions: Sequence[str]) -> str:
     return _LISTS.sub("(?)", _LITERALS.sub("?", "; ".join(conditions)))
 
 
-def read_conditions(table: str, columns: Sequence[str], conditions: Sequence[str]) -> Workload:
-    """Return the scans of a query. Spark writes names of columns without quotes, even reserved words of SQL."""
+def read_conditions(
+    table: str, columns: Sequence[str], conditions: Sequence[str], keys: Sequence[str] = ()
+) -> Workload:
+    """Return the scans of a query. Spark writes names of columns without quotes, even reserved words of SQL.
+
+    `keys`: what the keys of joins were, for each scan."""
+    if any(keys):
+        written = read_conditions(table, columns, conditions)
+        by_keys = read_conditions(
+            table, columns, [f"{c} AND {k or 'TRUE'}" for c, k in zip(conditions, keys, strict=True)]
+        )
+        keyed = {c.path[0] for q in by_keys for c in columns_of(q.predicate(table))}
+        queries = (replace(q, keyed=own.unfiltered(table, keyed)) for q, own in zip(by_keys, written, strict=True))
+        return replace(by_keys, queries=tuple(queries))
     read = ", ".join(map(in_backticks, columns)) or "1"
 
     def of(conditions: Iterable[str]) -> Workload:

@@ -39,7 +39,7 @@ def reads_now(source: Source, queries: Sequence[Query]) -> Score:
 
 def by_stated_facts(source: Source, queries: Sequence[Query]) -> Score:
     """Return the score of the queries in a session that is not attached."""
-    predicates = [query.predicate(source.name) for query in queries]
+    predicates = [query.written(source.name) for query in queries]
     top_level = set(source.frame.columns)
     columns = {c for p in predicates for c in columns_of(p) if c.path[0] in top_level}
     stated = stated_files(source, sorted(columns, key=term_text))

@@ -56,7 +56,7 @@ def score_index(
     joined = JoinedIndex([BlockIndex(stats, index.cells)])
     scores = []
     for query in queries:
-        p = query.predicate(table)
+        p = query.written(table) if summed is None else query.predicate(table)
         means: Means = "where"
         opened = index.to_open(p).astype(float) if chances is None else chances(p)
         wanted = None if summed is None else query.wanted(table)

@@ -14,7 +14,23 @@ from typing import Any, TypeVar
 
 from hedgerow.core.errors import FormatError, SchemaError, WorkloadError, counted, warn
 from hedgerow.core.predicates.binding import bind
-from hedgerow.core.predicates.nodes import TRUE, Compare, In, Like, Opaque, Predicate, Prefix, children, disjunction
+from hedgerow.core.predicates.nodes import (
+    ATOMS,
+    TRUE,
+    Compare,
+    In,
+    IsNull,
+    Like,
+    Not,
+    Opaque,
+    Predicate,
+    Prefix,
+    atoms_of,
+    children,
+    columns_of,
+    disjunction,
+    map_children,
+)
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.predicate_json import decode, encode
 from hedgerow.core.predicates.schema import Schema, Session, as_schema
@@ -53,13 +69,17 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One statement, with its scans; `weight`: how often it counts."""
+    """One statement, with its scans; `weight`: how often it counts.
+
+    `keyed`: columns whose conditions are the keys of joins, which only an attached session knows while the query runs.
+    """
 
     id: str
     scans: tuple[Scan, ...]
     weight: float = 1.0
     text: str = ""
     dialect: str = "spark"
+    keyed: tuple[str, ...] = ()
 
     def tables(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(scan.table for scan in self.scans))
@@ -75,6 +95,16 @@ class Query:
         scans = self._scans(table)
         return scans[0].predicate if len(scans) == 1 else normalise(disjunction(*(s.predicate for s in scans)))
 
+    def written(self, table: str) -> Predicate:
+        """Return the condition that the text says: without the keys of joins."""
+        p = self.predicate(table)
+        return normalise(_without(p, self.keyed)) if self.keyed else p
+
+    def unfiltered(self, table: str, columns: Iterable[str]) -> tuple[str, ...]:
+        """Return those of the columns on which the query has no condition but IS NOT NULL, which every join adds."""
+        filters = (atom for atom in atoms_of(self.predicate(table)) if not isinstance(atom, IsNull))
+        return tuple(sorted(set(columns) - {column.path[0] for atom in filters for column in columns_of(atom)}))
+
     def wanted(self, table: str) -> WantedRows | None:
         """Return what the query needs of the matching rows of its only scan of the table; None: perhaps all of them."""
         scans = self._scans(table)
@@ -86,6 +116,13 @@ class Query:
         if any(columns is None for columns in by_scan):
             return None
         return tuple(dict.fromkeys(c for columns in by_scan for c in columns or ()))
+
+
+def _without(p: Predicate, columns: Collection[str]) -> Predicate:
+    """Return the predicate with TRUE for each condition on these columns."""
+    if isinstance(p, ATOMS) or (isinstance(p, Not) and isinstance(p.child, IsNull)):
+        return TRUE if {column.path[0] for column in columns_of(p)} & set(columns) else p
+    return map_children(p, lambda child: _without(child, columns))
 
 
 def summed_columns(queries: Iterable[Query], table: str) -> list[str]:
