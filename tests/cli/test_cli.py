@@ -105,7 +105,7 @@ def test_learn_warns_in_one_line_and_passes_parameters(run: Run, shop: Path, tmp
     assert facts(result)["kind"] == "curve, by zorder"
     assert hedgerow.Learned.load(out).provenance["parameters"] == {"columns": ["price"], "most": 1}
     left_out, small = result.stderr.splitlines()
-    assert left_out.startswith("warning: 1 of 10 queries are left out: ")
+    assert left_out.startswith("warning: 1 of 10 queries is left out: ")
     assert "colour" in left_out and small.startswith("warning: little is to be gained: orders has less than 16 MB")
 
 

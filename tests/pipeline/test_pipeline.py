@@ -66,7 +66,7 @@ def test_queries_may_name_the_table_by_its_path(spark: SparkSession, source: str
     for place, use in ((source, lambda w: learn(spark, source, w)), (managed.path, managed.score)):
         texts = [f"SELECT id FROM {name} WHERE id < 40" for name in ("events", f"parquet.`{place}`", "parquet.`/no/t`")]
         with pytest.warns(
-            HedgerowWarning, match=r"1 of 3 queries are left out: query q3 is left out: it reads .*/no/t"
+            HedgerowWarning, match=r"1 of 3 queries is left out: query q3 is left out: it reads .*/no/t"
         ):
             use(Workload.from_sql(texts))
 

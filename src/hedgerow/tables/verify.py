@@ -38,7 +38,7 @@ T = TypeVar("T")
 def verify_files(table: StoredTable, seed: int) -> dict[str, Any]:
     """Compare a table with its checksums and statistics; return how much was compared. HedgerowError if they differ.
 
-    `not_compared`: why the rows of some writes have not been compared; left out if all have been."""
+    `not_compared`: why the rows of some writes and files have not been compared; left out if all have been."""
     snapshot = table.format.snapshot()
     if not table.format.is_shared:
         _raise_first(table, _changed_files(table, snapshot))
@@ -53,6 +53,8 @@ def verify_files(table: StoredTable, seed: int) -> dict[str, Any]:
     _raise_first(table, [f"its filter for look-ups of {column} is damaged" for column in damaged])
     checked = {"rows_compared": rows, "files_with_statistics_checked": _compare_statistics(table, same, snapshot, seed)}
     not_compared = [f"{counted(count, 'write')}: {reason}" for reason, count in reasons.items()]
+    if foreign := sum(name not in table.written for name in snapshot.files.names):
+        not_compared.append(f"{counted(foreign, 'file')}: not written by Hedgerow")
     return checked | ({"not_compared": not_compared} if not_compared else {})
 
 

@@ -200,8 +200,8 @@ class Workload:
 
     def warn_of_left_out(self, skipped: Sequence[str]) -> None:
         """Warn that queries of this workload are left out. `skipped`: the reason for each, unreadable ones too."""
-        statements = counted(len(self) + len(self.skipped), "query is", "queries are")
-        warn(f"{len(skipped)} of {statements} left out", skipped)
+        statements = counted(len(self) + len(self.skipped), "query", "queries")
+        warn(f"{len(skipped)} of {statements} {'is' if len(skipped) == 1 else 'are'} left out", skipped)
 
     def tables(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(t for q in self for t in q.tables()))
