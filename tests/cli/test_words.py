@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import io
+import re
+import shlex
 import subprocess
 import sys
 from typing import Any
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from hedgerow.cli import app as cli_app
 from hedgerow.cli import commands as cli
+from hedgerow.cli.examples import EXAMPLES
 from hedgerow.cli.flags import _value, learner_params
 from hedgerow.cli.output import Output
 from hedgerow.core.errors import HedgerowError
@@ -67,6 +71,26 @@ def test_everything_has_a_help_text() -> None:
         assert len(command.help.split("\n")[0].split(". ")[0]) < 110
         for param in command.params:
             assert param.help, (command.name, param.name)
+
+
+def test_examples_parse() -> None:
+    group: Any = typer.main.get_command(cli.app)
+    assert set(EXAMPLES) == set(group.commands)
+    for name, command in {"": group, **group.commands}.items():
+        shown = CliRunner().invoke(cli.app, [name, "--help"] if name else ["--help"]).output
+        examples = re.search(r"^Examples?:\n\n((?:    .+\n)+)", shown, re.M)
+        assert examples, name
+        for example in examples[1].splitlines():
+            if name == "jar":  # its answer is a part of another program's command
+                assert "$(hedgerow jar)" in example
+                continue
+            first, *words = shlex.split(example)
+            assert first == "hedgerow"
+            parent = group.make_context(first, words)  # options of the session, and the rest
+            rest = [*getattr(parent, "_protected_args", ()), *parent.args]
+            chosen, own, arguments = group.resolve_command(parent, rest)
+            assert not name or own is command, example
+            own.make_context(chosen, arguments, parent=parent)
 
 
 def test_help_imports_nothing_heavy() -> None:

@@ -17,6 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 import hedgerow
+from hedgerow.cli.examples import PROGRAM, epilog, write_epilog
 from hedgerow.cli.output import Output
 from hedgerow.core.errors import HedgerowError
 from hedgerow.spark.start.jvm_output import jvm_output, start_failure
@@ -41,9 +42,18 @@ class Commands(TyperGroup):
             Output.line("error", with_flags(command, " ".join(sentence.split())))
             raise typer.Exit(1) from None
 
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        write_epilog(self.epilog, formatter)
+
 
 # Plain help: rich would draw boxes and is slow to import.
-app = typer.Typer(cls=Commands, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    epilog=epilog(PROGRAM),
+)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from hedgerow.cli.app import app
 from hedgerow.cli.auto_command import auto
 from hedgerow.cli.demo_command import demo
+from hedgerow.cli.examples import EXAMPLES, Command, epilog
 from hedgerow.cli.flags import with_flags
 from hedgerow.cli.jar_command import jar
 from hedgerow.cli.layout_commands import advise, apply, learn, score
@@ -28,9 +29,9 @@ from hedgerow.cli.table_commands import (
 )
 
 TABLE_COMMANDS = (verify, describe, show, explain, files, doctor, history, rollback, repair, relearn)
-for command in (learn, advise, score, apply, query, demo, *TABLE_COMMANDS, log, auto, calibrate, jar):
-    app.command()(with_flags(command))
-app.command(name="import-log")(import_log)
+for command in (learn, advise, score, apply, query, demo, *TABLE_COMMANDS, log, auto, calibrate, jar, import_log):
+    name = command.__name__.replace("_", "-")
+    app.command(name, cls=Command, epilog=epilog(EXAMPLES[name]))(with_flags(command))
 
 
 def main() -> None:
