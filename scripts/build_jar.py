@@ -28,6 +28,7 @@ RELEASE = "17"  # the oldest Java that Spark 4 runs on
 MAVEN = "https://repo1.maven.org/maven2"
 ONCE = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]  # a compiler that runs once: half the time
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the time of every entry: the same sources give the same bytes
+NOTICES = ("LICENSE", "NOTICE")  # the jar has them too, since it may be passed on by itself
 
 
 @dataclass(frozen=True)
@@ -127,10 +128,11 @@ def fetched(artifact: Artifact) -> Path:
 def pack(classes: Path, jar: Path) -> None:
     with tempfile.TemporaryDirectory(dir=jar.parent) as folder:
         draft = Path(folder) / jar.name
+        files = {f"META-INF/{name}": ROOT / name for name in NOTICES}
+        files |= {path.relative_to(classes).as_posix(): path for path in sorted(classes.rglob("*.class"))}
         with zipfile.ZipFile(draft, "w") as out:
-            for path in sorted(classes.rglob("*.class")):
-                entry = zipfile.ZipInfo(path.relative_to(classes).as_posix(), EPOCH)
-                out.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
+            for name, path in files.items():
+                out.writestr(zipfile.ZipInfo(name, EPOCH), path.read_bytes(), zipfile.ZIP_DEFLATED)
         os.replace(draft, jar)
 
 
