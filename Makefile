@@ -12,7 +12,7 @@ python = JAVA_HOME="$${JAVA_HOME:-$$(cat .venv/java-home 2>/dev/null)}" .venv/bi
 lines = bench/results/quick.jsonl
 
 .DEFAULT_GOAL := help
-.PHONY: help bootstrap demo test test-long lint docs wheel bench clean
+.PHONY: help bootstrap demo test test-long lint docs wheel dist bench clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 12
@@ -42,6 +42,9 @@ docs: bootstrap ## the documentation as a site, in dist/site; a broken link is a
 
 wheel: bootstrap ## build the wheel, and run the demo from it in an empty environment
 	@$(python) scripts/try_wheel.py
+
+dist: bootstrap ## build the sdist and the wheel of the last commit twice, and compare their bytes
+	@$(python) scripts/build_twice.py dist
 
 # Lines of a run that did not end well are not taken for results.
 bench: bootstrap ## the quick form of every benchmark, and the page of results made of it
