@@ -38,7 +38,7 @@ lint: bootstrap ## style, types, who imports whom, and that the results are thos
 	@$(python) -m bench report --check
 
 docs: bootstrap ## the documentation as a site, in dist/site; a broken link is an error
-	@NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --quiet
+	@NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build # --quiet would hide warnings from strict, too
 
 wheel: bootstrap ## build the wheel, and run the demo from it in an empty environment
 	@$(python) scripts/try_wheel.py

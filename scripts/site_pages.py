@@ -9,7 +9,7 @@ from typing import Any
 
 import hedgerow
 
-_OUTSIDE = r"(?:\.\./)+(?!(?:guide|concepts|learners|decisions)/|[\w-]+\.md)[^)]*|(?:CONTRIBUTING|CHANGELOG)\.md"
+_OUTSIDE = r"(?:\.\./)+(?!(?:guide|concepts|learners|decisions)/|[\w-]+\.md)[^)]*|(?:CONTRIBUTING|CHANGELOG|SECURITY)\.md"
 
 
 def on_files(files: Any, config: Any) -> Any:
