@@ -9,7 +9,8 @@ from typing import Any
 
 import hedgerow
 
-_OUTSIDE = r"(?:\.\./)+(?!(?:guide|concepts|learners|decisions)/|[\w-]+\.md)[^)]*|(?:CONTRIBUTING|CHANGELOG|SECURITY)\.md"
+_FOLDERS = "guide|concepts|learners|decisions"
+_OUTSIDE = rf"(?:\.\./)+(?!(?:{_FOLDERS})/|[\w-]+\.md)[^)]*|(?:CONTRIBUTING|CHANGELOG|SECURITY)\.md"
 
 
 def on_files(files: Any, config: Any) -> Any:
