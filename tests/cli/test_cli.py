@@ -384,6 +384,7 @@ BAD = {
     "learn {shop}/orders {shop}/queries.sql --out {tmp}/l.json --learner random --param most=3": "takes no parameters",
     "learn {shop}/orders {shop}/queries.sql --out {tmp}/l.json --param most": "KEY=VALUE",
     "learn {shop}/orders {shop}/queries.sql --out {tmp}/l.json --block-rows 0": "at least 1",
+    "learn {shop} {shop}/queries.sql --out {tmp}/l.json --both-directions --table orders": "--both-directions for several",
     "learn {shop}/orders {shop}/queries.sql --out {tmp}/l.json --block-bytes many": "64MB",
     "score {shop}/orders {shop}/queries.sql": "no table that Hedgerow wrote",
     "score {shop}/orders {shop}/queries.sql --layout {shop}/none.json": "cannot be read",

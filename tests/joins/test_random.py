@@ -29,9 +29,8 @@ class World:
             rows.repartition(2).write.format(format_).save(path)
         asked = workload(self.random, also=[comparing(self.random) for _ in range(8)])
         learner = "pando" if seed % 2 else "mto"
-        learned = hr.learn_tables(
-            spark, self.source, asked, learner, hr.LearnOptions(block_rows=25, recurrence=1), keys=KEYS
-        )
+        options, both = hr.LearnOptions(block_rows=25, recurrence=1), seed % 4 > 0
+        learned = hr.learn_tables(spark, self.source, asked, learner, options, keys=KEYS, both_directions=both)
         to = None if format_ == "delta" else str(folder / "laid out")
         hr.apply_tables(spark, self.source, learned, to)
         self.places = {t: p if to is None else f"{to}/{t}" for t, p in self.source.items()}

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from hedgerow.core.errors import WorkloadError
-from hedgerow.core.predicates.nodes import TRUE, atoms_of, columns_of
+from hedgerow.core.predicates.nodes import TRUE, Column, Opaque, atoms_of, columns_of
 from hedgerow.core.predicates.schema import as_schema
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.workload.references import Joined, references
+from hedgerow.core.workload.summaries import Summary
 from hedgerow.sql.joined_conditions import below, outside, struct_of, with_joined
 from hedgerow.sql.workload import Workload
 
@@ -99,6 +100,38 @@ def test_columns_of_two_tables(sql: str, condition: str) -> None:
     names = {column.path[0] for column in columns_of(own.predicate("lines")) if len(column.path) > 1}
     assert predicate_text(own.predicate("lines")) == condition and names <= set(used)
     assert with_joined(query, "lines", KEYS, known=(), schemas=schemas)[0].predicate("lines") == TRUE
+
+
+BACKWARDS = KEYS[0].backwards((Summary("min", Column(("qty",))), Summary("any", Opaque("f(day)", (Column(("day",)),)))))
+GROUP = "`okey<-lines.okey`"
+
+
+@pytest.mark.parametrize(
+    ("sql", "condition"),
+    [
+        (
+            "SELECT * FROM lines l JOIN orders o ON l.okey = o.okey WHERE qty < 5 AND ckey = 3",
+            f"{GROUP}.`min(qty)` < 5 AND ckey = 3",
+        ),
+        ("SELECT * FROM orders WHERE okey IN (SELECT okey FROM lines WHERE qty = 5)", f"{GROUP}.`min(qty)` <= 5"),
+        # Customers have no summaries, only rows that join the order itself.
+        (
+            "SELECT * FROM lines l, orders o, customers c WHERE l.okey = o.okey AND o.ckey = c.ckey AND seg = 'A' AND qty < 5",
+            f"`ckey->customers`.seg = 'A' AND {GROUP}.`min(qty)` < 5",
+        ),
+        # Other lines of the same order; a line that need not be there; columns of two tables.
+        ("SELECT * FROM lines l, lines m, orders o WHERE l.okey = o.okey AND l.okey = m.okey AND m.qty < 5", "TRUE"),
+        ("SELECT * FROM orders o LEFT JOIN lines l ON l.okey = o.okey AND qty < 5", "TRUE"),
+        ("SELECT * FROM orders o JOIN lines l ON l.okey = o.okey AND l.day = o.day", "TRUE"),
+    ],
+)
+def test_backwards(sql: str, condition: str) -> None:
+    (query,) = Workload.from_sql(sql, SCHEMAS)
+    schemas = {table: as_schema(schema) for table, schema in SCHEMAS.items()}
+    own, used = with_joined(query, "orders", (*KEYS, BACKWARDS), schemas=schemas)
+    assert predicate_text(own.predicate("orders")) == condition
+    assert ("okey<-lines.okey" in used) == (GROUP in condition)
+    assert GROUP not in predicate_text(with_joined(query, "lines", (*KEYS, BACKWARDS))[0].predicate("lines"))
 
 
 def test_steps() -> None:

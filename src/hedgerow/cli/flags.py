@@ -96,6 +96,10 @@ class LearnFlags:
     steps: Annotated[
         int | None, typer.Option(min=0, help="Of several tables: how many keys a condition is carried over.")
     ] = None
+    both_directions: Annotated[
+        bool,
+        typer.Option("--both-directions", help="Of tables that hardly change: carry conditions both ways."),
+    ] = False
     other: OtherOption = None
     param: Annotated[Texts, typer.Option(metavar="KEY=VALUE", help="For the learner: most=2, columns=a,b...")] = None
 

@@ -48,10 +48,11 @@ def learn(
     if out.is_dir():
         raise HedgerowError(f"the layout cannot be written to {out}: that is a directory")
     options, keys = flags.options(), flags.keys()
-    is_several = learner == "mto" or bool(keys or flags.steps)
+    is_several = learner == "mto" or bool(keys or flags.steps or flags.both_directions)
     if is_several and (flags.table or flags.given or flags.trees):
         raise HedgerowError(
-            "--table, --given and --trees are for one table, but --learner mto, --key and --steps for several"
+            "--table, --given and --trees are for one table, but --learner mto, --key, --steps and --both-directions "
+            "for several"
         )
     output = Output(as_json)
     with spark_of(ctx) as spark:
@@ -59,7 +60,15 @@ def learn(
         queries = hedgerow.logged(spark, source, flags.table) if queries is None else queries
         if is_several:
             layouts = hedgerow.learn_tables(
-                spark, source, queries, learner, options, keys=keys, steps=flags.steps, **params
+                spark,
+                source,
+                queries,
+                learner,
+                options,
+                keys=keys,
+                steps=flags.steps,
+                both_directions=flags.both_directions,
+                **params,
             )
         else:
             learned = hedgerow.learn(

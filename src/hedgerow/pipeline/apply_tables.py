@@ -1,6 +1,7 @@
 """apply_tables: rewrites several tables in their layouts, each after those to which its foreign keys lead.
 
-An index that describes joined rows holds for one version of the other table, so queries have to read that version.
+An index that describes joined rows holds for one version of the other table, so queries have to read that version. With
+`both_directions` two tables describe each other, so the index of the first one is repaired when the second is written.
 """
 
 from __future__ import annotations
@@ -67,6 +68,10 @@ def apply_tables(
         layout = replace(layouts[name], table=name)
         tables[name] = apply(spark, sources[name], layout, target, own_options, overwrite=overwrite)
         places[name] = tables[name].path
+    for name, table in tables.items():
+        later = {step.other for joined in layouts[name].joined for step in joined.steps if step.summaries}
+        if not later.isdisjoint(tables):
+            tables[name] = table.repair({other: tables[other].path for other in later if other in tables})
     return tables
 
 

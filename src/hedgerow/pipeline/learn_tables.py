@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.core.errors import LayoutError
+from hedgerow.core.errors import LayoutError, warn
 from hedgerow.core.predicates.nodes import TRUE
 from hedgerow.core.workload.queries import Query, Workload
-from hedgerow.core.workload.references import MAX_STEPS, Joined, Reference
+from hedgerow.core.workload.references import MAX_STEPS, Joined, Reference, joined_scans
+from hedgerow.core.workload.summaries import choose_summaries
 from hedgerow.pipeline.estimate_seconds import is_small
 from hedgerow.pipeline.foreign_keys import Keys, check_keys, find_keys, referred_column
 from hedgerow.pipeline.inputs import bound_to, opened_tables
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+_LEAST_QUERIES = 2  # a condition of a single query hardly comes again
+
+
 @in_own_session
 def learn_tables(
     spark: SparkSession,
@@ -39,6 +43,7 @@ def learn_tables(
     *,
     keys: Keys | None = None,
     steps: int | None = None,
+    both_directions: bool = False,
     **params: Any,
 ) -> LearnedTables:
     """Learn a layout for each of several tables, by conditions on the tables that queries join to it too.
@@ -52,11 +57,15 @@ def learn_tables(
         steps: the maximum of foreign keys over which a condition is carried, from the table that is filtered to one
             that refers to it. By default 4 with the learners "mto" and "pando" or with `keys`, else 0: then each table
             is learned by itself.
+        both_directions: carry conditions also from the table that has a foreign key to the one that it leads to. It is
+            for tables that hardly change: after a change these conditions skip fewer files, or none, until `repair`.
     """
     if steps is None:
-        steps = MAX_STEPS if learner in OF_SEVERAL_TABLES or keys is not None else 0
+        steps = MAX_STEPS if learner in OF_SEVERAL_TABLES or keys is not None or both_directions else 0
     if not isinstance(steps, int) or steps < 0:
         raise LayoutError(f"steps has to be a number of at least 0, not {steps!r}")
+    if both_directions and not steps:
+        raise LayoutError("both directions of keys need steps=1 or more")
     if params.get("overlap") and steps:
         raise LayoutError("rows in several blocks cannot be chosen by joined tables: learn without overlap")
     if options.storage > 1:
@@ -69,7 +78,10 @@ def learn_tables(
         references = () if not steps else find_keys(tables, bound) if keys is None else check_keys(tables, keys)
     layouts = {}
     for name, source in tables.items():
-        queries, joins = _joined_queries(bound, name, tables, references, steps)
+        own_keys = [*references]
+        if both_directions:
+            own_keys += _backwards(bound, name, tables, references, 1 if options.recurrence == 1 else _LEAST_QUERIES)
+        queries, joins = _joined_queries(bound, name, tables, own_keys, steps)
         if source.rows < 2 * options.least_rows(source):
             layouts[name] = in_one_block(name, [query.predicate(name) for query in queries])
         elif all(query.predicate(name) == TRUE for query in queries):
@@ -83,6 +95,30 @@ def learn_tables(
                 warn_of_slower(learned)
             layouts[name] = learned
     return LearnedTables(layouts, references)
+
+
+def _backwards(
+    workload: Workload, table: str, tables: Mapping[str, Source], keys: Sequence[Reference], least_queries: int
+) -> list[Reference]:
+    """Return the keys that lead to the table, read backwards, with the summaries that the queries need.
+
+    A warning says if a key has more conditions than the summaries may have."""
+    found: list[Reference] = []
+    left_out: list[str] = []
+    for key in (key for key in keys if key.other == table != key.table):
+        asked = [
+            (other_scan.predicate, query.weight)
+            for query in workload
+            for scan in query.scans
+            if scan.table.lower() == table.lower()
+            for _, other_scan in joined_scans(query, scan, [key.backwards()], steps=1)
+        ]
+        summaries, more = choose_summaries(asked, tables[key.table].schema, key.columns, least_queries)
+        if summaries:
+            found.append(key.backwards(summaries))
+        left_out += [f"{more} of {key.table}, over {key}"] if more else []
+    warn("some conditions are not carried to the other side of their key", left_out)
+    return found
 
 
 def _joined_queries(

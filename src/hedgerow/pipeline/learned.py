@@ -17,6 +17,7 @@ from hedgerow.core.predicates.nodes import Column, Predicate
 from hedgerow.core.predicates.predicate_json import decode, encode
 from hedgerow.core.text_file import write_text
 from hedgerow.core.workload.references import Joined, Reference
+from hedgerow.core.workload.summaries import Summary
 from hedgerow.pipeline.query_kinds import QueryKind
 
 LEARNED_FORMAT = 1
@@ -89,7 +90,7 @@ class Learned:
             written_by = saved.pop("hedgerow_learned")
             if written_by != LEARNED_FORMAT:
                 raise FormatError(f"this layout was written by another Hedgerow (format {written_by})")
-            learned: Learned = decode(saved, (Learned, Joined, Reference, *LAYOUT_CLASSES))
+            learned: Learned = decode(saved, (Learned, Joined, Reference, Summary, *LAYOUT_CLASSES))
             for copy in learned.copies:
                 _check(copy)
             return learned

@@ -42,7 +42,8 @@ def score_tables(
         missing = sorted(name for name in others if name.lower() not in by_name)
         if missing:
             raise LayoutError(f"the layout of {name} depends on {missing[0]}, which is none of the given tables")
-        queries = [with_joined(query, name, layouts.references, known=names)[0] for query in bound if query.reads(name)]
+        keys = dict.fromkeys((*layouts.references, *(step for j in joined for step in j.steps)))
+        queries = [with_joined(query, name, tuple(keys), known=names)[0] for query in bound if query.reads(name)]
         joins = Joins(joined, {name.lower(): by_name[name.lower()] for name in others})
         if queries and layouts[name].layout != ONE_BLOCK:
             scores[name] = score_source(tables[name], queries, layouts[name], sample_rows, seed, exact, joins)

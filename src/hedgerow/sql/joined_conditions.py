@@ -37,6 +37,7 @@ from hedgerow.core.predicates.sql_text import quote_name, term_text
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.workload.queries import Query, Scan
 from hedgerow.core.workload.references import MAX_STEPS, Joined, Reference, joined_scans
+from hedgerow.core.workload.summaries import on_summaries
 from hedgerow.sql.predicates import spark_sql
 
 Move = Callable[[Column], Column]
@@ -65,16 +66,23 @@ def with_joined(
         conditions, chains = [scan.predicate], list[Joined]()
         reached = [(j, s) for j, s in joined_scans(query, scan, keys, steps) if known is None or j.name in known]
         for joined, joined_scan in reached:
-            if joined_scan.predicate != TRUE:
-                conditions.append(below(joined_scan.predicate, joined.name))
+            condition = on_joined(joined_scan.predicate, joined)
+            if condition != TRUE:
+                conditions.append(condition)
                 chains.append(joined)
-        for left, right in _equal_columns(query, [(None, scan), *reached], schemas):
+        rows = [(j, s) for j, s in reached if not j.summaries]
+        for left, right in _equal_columns(query, [(None, scan), *rows], schemas):
             conditions.append(CompareTerms(column_of(*left), "=", column_of(*right)))
             chains += [joined for joined, _ in (left, right) if joined is not None]
         on_the_way = [Joined(joined.steps[:n]) for joined in chains for n in range(1, len(joined.steps) + 1)]
         used |= {step.name: step for step in on_the_way}
         scans.append(replace(scan, predicate=normalise(conjunction(*conditions)), joins=()))
     return replace(query, scans=tuple(scans), text=""), used
+
+
+def on_joined(p: Predicate, joined: Joined) -> Predicate:
+    """Return what a condition on the table that keys lead to says of the table where they begin."""
+    return on_summaries(p, joined.summaries, joined.name) if joined.summaries else below(p, joined.name)
 
 
 def column_of(joined: Joined | None, name: str) -> Column:

@@ -36,7 +36,7 @@ from hedgerow.spark.session_settings import is_harmless_setting, relevant_settin
 from hedgerow.spark.storage.column_identity import column_identities
 from hedgerow.spark.storage.delta_changes import changed_keys
 from hedgerow.spark.write.copies import COPY
-from hedgerow.sql.joined_conditions import column_of, outside, struct_of
+from hedgerow.sql.joined_conditions import column_of, on_joined, outside, struct_of
 from hedgerow.tables import more_than_where
 from hedgerow.tables.entry import schema_of_fields
 from hedgerow.tables.opened_table import JoinedCondition, JoinedEquality, OpenedTable, RowCondition
@@ -232,9 +232,12 @@ def _joined(
     for some in rows:
         at, places = (*versions, some.version), (*roots, some.root)
         joined = Joined(_ways(table)[some.number])
-        condition = replace(reader, struct=joined.name).read(some.where)
         fields = schema_of_fields(tuple(json.loads(some.schema)["fields"]))
         types = {name.lower(): kind for name, kind in fields.items()}
+        if joined.summaries:
+            condition = on_joined(ConditionReader(fields, (), reader.is_exact).read(some.where), joined)
+        else:
+            condition = replace(reader, struct=joined.name).read(some.where)
         conditions.append(JoinedCondition(joined, at, places, types, condition))
         conditions += _joined(table, reader, some.joined, at, places)
     return conditions
@@ -243,12 +246,16 @@ def _joined(
 def _equality(
     table: OpenedTable, joined: Sequence[JoinedCondition], columns: wire.EqualColumns
 ) -> JoinedEquality | None:
-    """Return the equality of two columns; None if the index describes one of them not, or with another type."""
+    """Return the equality of two columns; None if the index describes one of them not, or with another type.
+
+    Of rows that are only summarised, the index describes no column."""
     sides = [
         (None if place < 0 else joined[place], name)
         for place, name in ((columns.left, columns.left_column), (columns.right, columns.right_column))
     ]
     equal = [column_of(None if on is None else on.joined, name) for on, name in sides]
+    if any(on is not None and on.joined.summaries for on, _ in sides):
+        return None
     if any(str(table.schema.get(term_text(column))) != columns.type for column in equal):
         return None
     return JoinedEquality(tuple(on for on, _ in sides if on is not None), CompareTerms(equal[0], "=", equal[1]))

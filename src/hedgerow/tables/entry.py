@@ -13,6 +13,7 @@ from hedgerow.core.predicates.predicate_json import decode
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.value_filter import Shape
 from hedgerow.core.workload.references import Joined, Reference
+from hedgerow.core.workload.summaries import Summary
 from hedgerow.spark.compute.checksum import Checksum
 from hedgerow.spark.storage.column_identity import column_identities
 from hedgerow.spark.storage.filter_files import FilterFile
@@ -91,7 +92,7 @@ class Entry:
     @staticmethod
     def of_json(stored: object) -> Entry:
         """Return the entry that `encode` wrote; errors of many kinds if it did not."""
-        members = Writing, Checksum, StoredJoin, Joined, Reference, Lookup, Shape, FilterFile
+        members = Writing, Checksum, StoredJoin, Joined, Reference, Summary, Lookup, Shape, FilterFile
         entry: Entry = decode(stored, (Entry, *members))
         column_identities(entry.fields)  # raises an error if a field is damaged
         return entry

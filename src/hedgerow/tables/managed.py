@@ -222,10 +222,12 @@ class ManagedTable(StoredTable):
         return grown
 
     @in_own_session
-    def repair(self) -> ManagedTable:
-        """Collect the statistics of joined rows again, after other tables changed."""
+    def repair(self, other_tables: Mapping[str, str] | None = None) -> ManagedTable:
+        """Collect the statistics of joined rows again, after other tables changed.
+
+        `other_tables`: the places of tables that have been moved, by name."""
         needs_jvm(self.spark, "repair")
-        repair(self)
+        repair(self, {name.lower(): place for name, place in (other_tables or {}).items()})
         return self._again()
 
     @in_own_session

@@ -91,7 +91,7 @@ class RowCondition:
 
     def _changed_since(self, on: JoinedCondition, stored: StoredJoin) -> list[Predicate] | None:
         """Return conditions on keys, one of which holds where the joined row may have changed; None: anywhere."""
-        if any(str(on.schema.get(name.lower())) != kind for name, kind in stored.fields.items()):
+        if any(str(on.schema.get(name.lower())) != kind for name, kind in stored.columns.items()):
             return None  # the query reads the same files with other types
         cases: list[Predicate] = []
         for place, (before, now, root) in enumerate(zip(stored.versions, on.versions, on.roots, strict=True)):

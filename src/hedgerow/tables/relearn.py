@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 
@@ -35,13 +36,15 @@ from hedgerow.tables.stored_joins import open_joins, stale, to_store
 ItemsOf = Callable[[Part, Joins], tuple[Sequence[Feature], set[str]]]
 
 
-def repair(table: StoredTable) -> None:
-    """Collect the statistics of joined rows again for the files that still exist."""
+def repair(table: StoredTable, moved: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Collect the statistics of joined rows again for the files that still exist.
+
+    `moved`: new places of other tables, by lower-case name."""
 
     def items_of(part: Part, joins: Joins) -> tuple[Sequence[Feature], set[str]]:
         return part.entry.statistics, {j.name.lower() for j in part.entry.joined}
 
-    _describe(table, [part for part in table.parts if part.entry.joined], items_of, "repair")
+    _describe(table, [part for part in table.parts if part.entry.joined], items_of, "repair", moved=moved)
 
 
 def relearn(
@@ -67,7 +70,12 @@ def relearn(
 
 
 def _describe(
-    table: StoredTable, parts: Sequence[Part], items_of: ItemsOf, verb: str, predicates: Sequence[Predicate] = ()
+    table: StoredTable,
+    parts: Sequence[Part],
+    items_of: ItemsOf,
+    verb: str,
+    predicates: Sequence[Predicate] = (),
+    moved: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Give each part an index of these items; statistics of items with lost joined rows are collected again.
 
@@ -79,7 +87,7 @@ def _describe(
     entries: dict[str, Entry] = {}
     now = settings(table.spark)
     for part in parts:
-        joins = open_joins(table.spark, part.entry.joined)
+        joins = open_joins(table.spark, part.entry.joined, moved)
         items, lost = items_of(part, joins)
         at = _as_written(table, written.get(part.entry.writes[-1][0])) or snapshot
         with step(table.spark, "collecting statistics"):

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from hedgerow.core.errors import FormatError, HedgerowError, counted, warn
-from hedgerow.core.predicates.nodes import Feature
+from hedgerow.core.predicates.nodes import Feature, columns_in
 from hedgerow.core.predicates.schema import Schema, path_of
 from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
@@ -40,6 +41,7 @@ class StoredJoin:
         versions: the versions of these tables when the statistics were collected.
         key_types: the types of each step's key columns; the equality of keys depends on their types.
         fields: the types of the fields that the index describes, by their SQL names in the struct.
+        summarised: the types of the other table's columns that summaries are about, by their SQL names.
     """
 
     joined: Joined
@@ -47,6 +49,7 @@ class StoredJoin:
     versions: tuple[str, ...]
     key_types: tuple[tuple[str, ...], ...]
     fields: Mapping[str, str]
+    summarised: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not len(self.joined.steps) == len(self.places) == len(self.versions) == len(self.key_types) > 0:
@@ -59,7 +62,12 @@ class StoredJoin:
     @property
     def described(self) -> Hashable:
         """The rows that the statistics describe: parts with equal ones can be joined."""
-        return self.joined, self.versions, self.key_types, tuple(self.fields.items())
+        return self.joined, self.versions, self.key_types, tuple(self.fields.items()), tuple(self.summarised.items())
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        """The types of the other table's columns on which the statistics rest, by their SQL names."""
+        return self.summarised if self.joined.summaries else self.fields
 
 
 def to_store(joins: Joins, items: Iterable[Feature]) -> tuple[StoredJoin, ...]:
@@ -74,7 +82,9 @@ def to_store(joins: Joins, items: Iterable[Feature]) -> tuple[StoredJoin, ...]:
         fields = {name: kind for name, kind in schema.items() if path_of(name)[0] in wanted}
         places = tuple(_absolute(source.origin) for source in sources)
         key_types = tuple(tuple(key_types_of(s, step.other_columns)) for s, step in zip(sources, steps, strict=True))
-        stored.append(StoredJoin(joined, places, versions[joined], key_types, fields))
+        read = {c.path[0] for s in joined.summaries if s.name in wanted for c in columns_in(s.of)}
+        summarised = {name: str(t) for name, t in sources[-1].schema.items() if path_of(name)[0] in read}
+        stored.append(StoredJoin(joined, places, versions[joined], key_types, fields, summarised))
     return tuple(stored)
 
 
@@ -97,12 +107,14 @@ def _version(joins: Joins, name: str) -> str:
     return version
 
 
-def open_joins(spark: SparkSession, stored: Sequence[StoredJoin]) -> Joins:
-    """Return the joined rows in the present versions of their tables."""
+def open_joins(
+    spark: SparkSession, stored: Sequence[StoredJoin], moved: Mapping[str, str] = MappingProxyType({})
+) -> Joins:
+    """Return the joined rows in the present versions of their tables. `moved`: new places, by lower-case name."""
     if not stored:
         return NO_JOINS
     places = {s.other.lower(): (p, s.other) for j in stored for s, p in zip(j.joined.steps, j.places, strict=True)}
-    others = {key: open_source(spark, place, name) for key, (place, name) in places.items()}
+    others = {key: open_source(spark, moved.get(key, place), name) for key, (place, name) in places.items()}
     return Joins(tuple(dict.fromkeys(j.joined for j in stored)), others)
 
 

@@ -1,5 +1,7 @@
 """Foreign keys, and the rows that they lead to, as columns of the table that has the key.
 
+Where that is asked for, the rows that have the key are also summarised for the row that they lead to.
+
     lineitem.l_orderkey -> orders.o_orderkey          at most one order for each line
     SELECT ... FROM lineitem JOIN orders ON l_orderkey = o_orderkey WHERE o_orderdate < DATE '1995-03-15'
     a line matters only if   `l_orderkey->orders`.o_orderdate < DATE '1995-03-15'
@@ -19,6 +21,7 @@ from hedgerow.core.errors import WorkloadError
 from hedgerow.core.predicates.nodes import Column, Feature, columns_in
 from hedgerow.core.predicates.schema import path_of
 from hedgerow.core.workload.queries import Query, Scan
+from hedgerow.core.workload.summaries import Summary
 
 MAX_STEPS = 4  # enough from lineitem to region: by orders, customer and nation
 _KEY = re.compile(r"(.+)\.(`(?:[^`]|``)+`|[^.`]+)")
@@ -26,16 +29,24 @@ _KEY = re.compile(r"(.+)\.(`(?:[^`]|``)+`|[^.`]+)")
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A foreign key: `columns` of `table` equal `other_columns` of at most one row of `other`."""
+    """A foreign key: `columns` of `table` equal `other_columns` of at most one row of `other`.
+
+    With `summaries` it is a foreign key of `other`, read backwards: all rows with the key count as one row, which has
+    these columns.
+    """
 
     table: str
     columns: tuple[str, ...]
     other: str
     other_columns: tuple[str, ...]
+    summaries: tuple[Summary, ...] = ()
+
+    def backwards(self, summaries: tuple[Summary, ...] = ()) -> Reference:
+        return Reference(self.other, self.other_columns, self.table, self.columns, summaries)
 
     def __str__(self) -> str:
-        source = f"{self.table}.{', '.join(self.columns)}"
-        return f"{source} -> {self.other}.{', '.join(self.other_columns)}"
+        sides = f"{self.table}.{', '.join(self.columns)}", f"{self.other}.{', '.join(self.other_columns)}"
+        return f" {'<-' if self.summaries else '->'} ".join(sides)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +62,15 @@ class Joined:
         >>> lines = Reference("lineitem", ("l_orderkey",), "orders", ("o_orderkey",))
         >>> Joined((lines, Reference("orders", ("o_custkey",), "customer", ("c_custkey",)))).name
         'l_orderkey->orders/o_custkey->customer'
+        >>> Joined((lines.backwards((Summary("min", Column(("l_tax",))),)),)).name
+        'o_orderkey<-lineitem.l_orderkey'
         """
-        return "/".join(f"{','.join(step.columns)}->{step.other}" for step in self.steps)
+        return "/".join(
+            f"{','.join(step.columns)}<-{step.other}.{','.join(step.other_columns)}"
+            if step.summaries
+            else f"{','.join(step.columns)}->{step.other}"
+            for step in self.steps
+        )
 
     def key_of(self, place: int) -> Column:
         """Return the first column of a step's key, as a column of the first table."""
@@ -63,6 +81,11 @@ class Joined:
     def table(self) -> str:
         """The table that the last key leads to."""
         return self.steps[-1].other
+
+    @property
+    def summaries(self) -> tuple[Summary, ...]:
+        """The summaries of rows that it stands for; none if it is one row."""
+        return self.steps[-1].summaries
 
 
 def references(keys: Iterable[tuple[Any, Any]]) -> tuple[Reference, ...]:
@@ -107,12 +130,15 @@ def _side(side: Any) -> tuple[str, tuple[str, ...]]:
 def joined_scans(
     query: Query, scan: Scan, keys: Sequence[Reference], steps: int = MAX_STEPS
 ) -> list[tuple[Joined, Scan]]:
-    """Return the scans that foreign keys lead to from this scan, each with its chain of keys."""
+    """Return the scans that foreign keys lead to from this scan, each with its chain of keys.
+
+    A key that is read backwards is a chain of its own.
+    """
     reached: list[tuple[Joined, Scan]] = []
 
     def follow(at: Scan, before: tuple[Reference, ...], passed: tuple[int, ...]) -> None:
         for key in keys if len(before) < steps else ():
-            if key.table.lower() != at.table.lower():
+            if key.table.lower() != at.table.lower() or (before and key.summaries):
                 continue
             for number, other_scan in enumerate(query.scans):
                 if (
@@ -121,7 +147,8 @@ def joined_scans(
                     and _is_joined(at, number, key)
                 ):
                     reached.append((Joined((*before, key)), other_scan))
-                    follow(other_scan, (*before, key), (*passed, number))
+                    if not key.summaries:
+                        follow(other_scan, (*before, key), (*passed, number))
 
     follow(scan, (), tuple(i for i, s in enumerate(query.scans) if s is scan))
     return reached

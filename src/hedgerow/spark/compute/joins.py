@@ -1,6 +1,7 @@
 """Adds to a table's rows the rows of other tables that its foreign keys lead to, each as a struct column.
 
-See `core/workload/references`. The key is unique in the other table, so each row gets at most one other row.
+See `core/workload/references`. The key is unique in the other table, so each row gets at most one other row. A key that
+is read backwards leads to one row of summaries.
 """
 
 from __future__ import annotations
@@ -41,11 +42,13 @@ class Joins:
     @property
     def schema(self) -> dict[str, Type]:
         """The fields of the joined rows, by the names that they have in conditions on the table."""
-        return {
-            f"{quote_name(joined.name)}.{name}": kind
-            for joined in self.joined
-            for name, kind in self.others[joined.table.lower()].schema.items()
-        }
+        found: dict[str, Type] = {}
+        for joined in self.joined:
+            fields: Mapping[str, Type] = self.others[joined.table.lower()].schema
+            if joined.summaries:
+                fields = {quote_name(s.name): s.type_in(fields) for s in joined.summaries}
+            found |= {f"{quote_name(joined.name)}.{name}": kind for name, kind in fields.items()}
+        return found
 
     def needed(self, items: Iterable[Feature]) -> dict[Steps, list[str]]:
         """Return the chains of keys whose fields the items mention, with these fields."""
@@ -68,7 +71,10 @@ class Joins:
         at = len(before)
         for step in dict.fromkeys(steps[at] for steps in wanted if len(steps) > at and steps[:at] == before):
             steps = (*before, step)
-            other = self._with_rows(self.others[step.other.lower()].frame, steps, wanted)
+            other = self.others[step.other.lower()].frame
+            if step.summaries:
+                other = _summarised(other, step, {name for names in wanted[steps].values() for name in names})
+            other = self._with_rows(other, steps, wanted)
             keys = {helper_name(f"key_{at}_{i}"): name for i, name in enumerate(step.other_columns)}
             columns = [f.expr(quote_name(name)).alias(key) for key, name in keys.items()]
             for struct, fields in wanted.get(steps, {}).items():
@@ -99,7 +105,18 @@ class Joins:
         steps = dict.fromkeys(step for joined in self.joined for step in joined.steps)
         for step in steps:
             here = table if step.table.lower() == table.name.lower() else self.others[step.table.lower()]
-            check_key(here, step, self.others[step.other.lower()])
+            check = check_types if step.summaries else check_key
+            check(here, step, self.others[step.other.lower()])
+
+
+def _summarised(other: DataFrame, key: Reference, names: Collection[str]) -> DataFrame:
+    """Return a row for each key, with these summaries of all rows that have it."""
+    from pyspark.sql import functions as f
+
+    columns = [quote_name(name) for name in key.other_columns]
+    with_key = other.where(" AND ".join(f"{name} IS NOT NULL" for name in columns))
+    summaries = [f.expr(s.sql).alias(s.name) for s in key.summaries if s.name in names]
+    return with_key.groupBy(*columns).agg(*summaries)
 
 
 NO_JOINS = Joins()
