@@ -65,9 +65,7 @@ def test_blocks_are_as_large_as_asked(managed: ManagedTable) -> None:
 def test_queries_may_name_the_table_by_its_path(spark: SparkSession, source: str, managed: ManagedTable) -> None:
     for place, use in ((source, lambda w: learn(spark, source, w)), (managed.path, managed.score)):
         texts = [f"SELECT id FROM {name} WHERE id < 40" for name in ("events", f"parquet.`{place}`", "parquet.`/no/t`")]
-        with pytest.warns(
-            HedgerowWarning, match=r"1 of 3 queries is left out: query q3 is left out: it reads .*/no/t"
-        ):
+        with pytest.warns(HedgerowWarning, match=r"1 of 3 queries is left out: query q3 is left out: it reads .*/no/t"):
             use(Workload.from_sql(texts))
 
 
