@@ -100,7 +100,7 @@ def of_workloads(section: Section) -> list[Table]:
 
 
 def by_way(section: Section) -> list[Table]:
-    """Return heads and rows of what all queries took and read of the fact tables, by way."""
+    """Return heads and rows of each way: the seconds of all queries, and the rows and bytes of the fact tables."""
     heads = ("all queries", "seconds", "million rows", "MB of files")
     tables: list[Table] = []
     for row in section.rows:

@@ -56,7 +56,7 @@ Places = dict[str, dict[str, tuple[str, str]]]  # by way and fact table: format 
 
 @dataclass
 class Measured:
-    """What the queries took, and read of the fact tables, by way and query; and those that Spark refuses."""
+    """Seconds, and rows and megabytes of fact tables, by way and query. `refused`: queries that Spark cannot run."""
 
     seconds: dict[str, dict[int, float]]
     rows: dict[str, dict[int, int]]
