@@ -66,6 +66,7 @@ def test_they_hold_on_all_rows_with_a_partner(spark: SparkSession, place: str) -
         predicate = query.predicate("events")
         condition = "TRUE" if predicate == TRUE else predicate_text(predicate)
         assert (predicate != TRUE) == (name in NOT_ALL), name
+        assert bool(query.keyed) == (name in NOT_ALL), name
         joined = {row.number for row in spark.sql(f"SELECT e.number FROM events e {JOINS[name]}").collect()}
         kept = {row.number for row in spark.sql(f"SELECT number FROM events WHERE {condition}").collect()}
         assert joined <= kept, name

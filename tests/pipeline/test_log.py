@@ -80,12 +80,14 @@ def test_the_keys_of_joins(spark: SparkSession, copy: str) -> None:
         "ranges": "SELECT CAST(id AS INT) AS key FROM range(2000) WHERE id % 500 < 150",
         "nulls": "SELECT IF(id < 5, id, NULL) AS key FROM range(9)",
         "texts": "SELECT concat('a', id) AS key FROM range(40)",
+        "beyond": "SELECT explode(sequence(5000000000, 5000000009)) AS key",
     }
     asked = [
         ("few", "events e JOIN side ON e.id = key", True),
         ("ranges", "events e LEFT SEMI JOIN side ON e.id = key WHERE e.id < 900", True),
         ("nulls", "side JOIN events e ON e.id = key", True),
         ("texts", "events e JOIN side ON e.word = key", True),
+        ("beyond", "events e JOIN side ON e.number = key", False),  # an INT has none of these
         ("few", "events e LEFT JOIN side ON e.id = key", False),
         ("few", "(SELECT * FROM events ORDER BY id LIMIT 9) e JOIN side ON e.id = key", False),
     ]

@@ -191,14 +191,20 @@ def key_value(option: str, text: str) -> tuple[str, str]:
     return key, value
 
 
-def name_tables(spark: SparkSession, others: Sequence[str]) -> None:
-    """Let the session know tables by the names that queries have for them: `users=lake/users`."""
-    from hedgerow.spark.storage.source import open_source
-
-    for text in others:
-        name, place = key_value("--other", text)
+def other_tables(texts: Sequence[str]) -> dict[str, str]:
+    """Return the places of tables by the names that queries have for them: `users=lake/users`."""
+    others = dict(key_value("--other", text) for text in texts)
+    for name in others:
         if not name.isidentifier():
             raise HedgerowError(f"--other takes a name without dots and quotes, not {name!r}")
+    return others
+
+
+def name_tables(spark: SparkSession, others: Mapping[str, str]) -> None:
+    """Let the session know these tables by their names."""
+    from hedgerow.spark.storage.source import open_source
+
+    for name, place in others.items():
         open_source(spark, place, name).frame.createOrReplaceTempView(name)
 
 

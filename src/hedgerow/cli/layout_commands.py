@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import hedgerow
-from hedgerow.cli.app import JsonOption, SourceArgument, WorkloadArgument, is_log, name_tables, spark_of
+from hedgerow.cli.app import JsonOption, SourceArgument, WorkloadArgument, is_log, name_tables, other_tables, spark_of
 from hedgerow.cli.flags import (
     AdviseFlags,
     LearnerOption,
@@ -47,7 +47,7 @@ def learn(
         raise HedgerowError(f"the layout cannot be written to {out}: there is no such directory")
     if out.is_dir():
         raise HedgerowError(f"the layout cannot be written to {out}: that is a directory")
-    options, keys = flags.options(), flags.keys()
+    options, keys, others = flags.options(), flags.keys(), other_tables(flags.other or ())
     is_several = learner == "mto" or bool(keys or flags.steps or flags.both_directions)
     if is_several and (flags.table or flags.given or flags.trees):
         raise HedgerowError(
@@ -56,7 +56,7 @@ def learn(
         )
     output = Output(as_json)
     with spark_of(ctx) as spark:
-        name_tables(spark, flags.other or ())
+        name_tables(spark, others)
         queries = hedgerow.logged(spark, source, flags.table) if queries is None else queries
         if is_several:
             layouts = hedgerow.learn_tables(
@@ -148,17 +148,18 @@ def advise(
     """Tell what each learner would make of SOURCE for WORKLOAD, and whether a rewrite pays. Nothing is rewritten."""
     queries = None if is_log(workload) else hedgerow.Workload.from_file(workload)
     learners, options, output = flags.learner or None, flags.options(), Output(as_json)
+    others = other_tables(flags.other or ())
     if each:
         if queries is None or flags.columns or table or save:
             raise HedgerowError("--each takes a file of queries, but not --columns, --table or --save")
         with spark_of(ctx) as spark:
-            name_tables(spark, flags.other or ())
+            name_tables(spark, others)
             show_each(
                 hedgerow.advise_each(spark, source, queries, learners, options=options, budget=flags.budget), output
             )
         return
     with spark_of(ctx) as spark:
-        name_tables(spark, flags.other or ())
+        name_tables(spark, others)
         queries = hedgerow.logged(spark, source, table) if queries is None else queries
         advice = hedgerow.advise(
             spark, source, queries, learners, flags.designs(), options, budget=flags.budget, table=table

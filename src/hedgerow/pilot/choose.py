@@ -70,7 +70,8 @@ def choose(figures: Figures, settings: AutopilotSettings = AutopilotSettings()) 
     refused: list[tuple[float, float, Action]] = []
     for action, amount, cost, seconds_then in _actions(figures, settings):
         gain = (figures.seconds_now - seconds_then) * figures.queries
-        saving, seconds = f"{round(gain, 0) + 0.0:,.0f} s{figures.money(gain)}", _taken(cost, figures)
+        whole = round(gain, 0) + 0.0  # no -0
+        saving, seconds = f"{whole:,.0f} s{figures.money(gain)}", _taken(cost, figures)
         of_table = amount in (0, figures.table_bytes)
         subject = action if of_table else f"{action}, {byte_text(amount)} of {byte_text(figures.table_bytes)}"
         sentence = f"{subject}: saves {saving} in {figures.queries:,.0f} queries, and takes {seconds}"

@@ -25,6 +25,7 @@ from hedgerow.core.predicates.nodes import (
     Literal,
     Predicate,
     Term,
+    columns_of,
     conjunction,
     disjunction,
 )
@@ -56,7 +57,7 @@ def with_keys(queries: Sequence[Query], table: Source, others: Mapping[str, Sour
                 joins = tuple(join for join, condition in keys.items() if condition is None)
                 predicate = normalise(conjunction(scan.predicate, *found))
                 scans[number] = replace(scan, predicate=predicate, joins=joins)
-                keyed |= {join.columns[0] for join in keys.keys() - set(joins)}
+                keyed |= {column.path[0] for condition in found for column in columns_of(condition)}
         return replace(query, scans=tuple(scans), keyed=query.unfiltered(table.name, keyed))
 
     return tuple(map(widened, queries))

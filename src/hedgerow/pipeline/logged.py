@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.core.errors import HedgerowError, WorkloadError
-from hedgerow.core.predicates.nodes import columns_of
+from hedgerow.core.predicates.nodes import atoms_of, columns_of
 from hedgerow.core.predicates.sql_text import in_backticks, quote_name
 from hedgerow.core.workload.queries import Query
 from hedgerow.spark.start.session import first_line, in_own_session, spark_errors
@@ -134,8 +134,7 @@ def read_conditions(
         by_keys = read_conditions(
             table, columns, [f"{c} AND {k or 'TRUE'}" for c, k in zip(conditions, keys, strict=True)]
         )
-        keyed = {c.path[0] for q in by_keys for c in columns_of(q.predicate(table))}
-        queries = (replace(q, keyed=own.unfiltered(table, keyed)) for q, own in zip(by_keys, written, strict=True))
+        queries = (_with_keyed(q, own, table) for q, own in zip(by_keys, written, strict=True))
         return replace(by_keys, queries=tuple(queries))
     read = ", ".join(map(in_backticks, columns)) or "1"
 
@@ -147,3 +146,10 @@ def read_conditions(
         return of(conditions)
     except WorkloadError:
         return of(_NAMES.sub(lambda m: f"`{m[0]}`" if m[0] in columns else m[0], c) for c in conditions)
+
+
+def _with_keyed(query: Query, written: Query, table: str) -> Query:
+    """Return the query with the columns of its keys. `written`: the same query without the conditions on keys."""
+    on_keys = {*atoms_of(query.predicate(table))} - {*atoms_of(written.predicate(table))}
+    keyed = {column.path[0] for atom in on_keys for column in columns_of(atom)}
+    return replace(query, keyed=written.unfiltered(table, keyed))

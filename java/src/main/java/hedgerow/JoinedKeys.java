@@ -4,12 +4,12 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.TreeSet;
 import java.util.stream.IntStream;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
-import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GreaterThanOrEqual;
@@ -32,9 +32,9 @@ import scala.collection.Iterator;
  * The keys of a broadcast, as a condition on the column of the other side that has to equal one of them. A layout can be
  * learned from them, for no condition of the query tells which keys it needs.
  *
- * @param values ascending
+ * @param type of the keys; the column's may be narrower
  */
-record JoinedKeys(ExprId column, List<Object> values) {
+record JoinedKeys(ExprId column, HashedRelation keys, DataType type) {
     private static final long MOST_ROWS = 200_000; // of a broadcast
     private static final int MOST_LISTED = 100;
     private static final int MOST_RANGES = 8;
@@ -45,11 +45,11 @@ record JoinedKeys(ExprId column, List<Object> values) {
         boolean isBuiltLeft = join.buildSide().toString().equals("BuildLeft");
         List<Expression> streamed = Scala.list(isBuiltLeft ? join.rightKeys() : join.leftKeys());
         BroadcastExchangeExec built = broadcast(isBuiltLeft ? join.left() : join.right());
-        AttributeReference column = streamed.size() == 1 ? column(streamed.get(0)) : null;
+        AttributeReference column = streamed.size() == 1 ? RunTimeJoins.column(streamed.get(0)) : null;
         boolean isKnown = built != null && column != null && (kind.equals("Inner") || kind.equals("LeftSemi"))
             && isWithin(Scala.map(built.metrics()).get("numOutputRows").value());
         return isKnown && built.executeBroadcast().value() instanceof HashedRelation keys
-            ? new JoinedKeys(column.exprId(), values(keys.asReadOnlyCopy().keys(), streamed.get(0).dataType())) : null;
+            ? new JoinedKeys(column.exprId(), keys, streamed.get(0).dataType()) : null;
     }
 
     private static boolean isWithin(long rows) {
@@ -63,32 +63,34 @@ record JoinedKeys(ExprId column, List<Object> values) {
             : plan instanceof InputAdapter adapter ? broadcast(adapter.child()) : null;
     }
 
-    private static AttributeReference column(Expression key) {
-        Expression plain = key instanceof Cast cast ? cast.child() : key;
-        return plain instanceof AttributeReference column && FileBounds.fit(key.dataType(), column.dataType())
-            ? column : null;
-    }
-
-    private static List<Object> values(Iterator<InternalRow> keys, DataType type) {
+    /** Returns the keys, ascending. */
+    private TreeSet<Object> values() {
         TreeSet<Object> values = new TreeSet<>();
-        while (keys.hasNext()) {
-            InternalRow row = keys.next();
+        Iterator<InternalRow> rows = keys.asReadOnlyCopy().keys();
+        while (rows.hasNext()) {
+            InternalRow row = rows.next();
             if (!row.isNullAt(0)) {
                 Object value = row.get(0, type);
                 values.add(value instanceof UTF8String text ? text.clone() : value);
             }
         }
-        return List.copyOf(values);
+        return values;
     }
 
-    /** Returns the condition that a column has one of the keys: a few ranges of neighbours, else a list, else ranges. */
-    Expression on(AttributeReference column) {
-        List<Literal> literals = values.stream().map(value -> literal(value, column.dataType()))
+    /**
+     * Returns the condition that a column has one of the keys: a few ranges of neighbours, else a list, else ranges. None
+     * if it cannot have any.
+     */
+    Optional<Expression> on(AttributeReference column) {
+        List<Literal> literals = values().stream().map(value -> literal(value, column.dataType()))
             .filter(Objects::nonNull).toList();
+        if (literals.isEmpty()) {
+            return Optional.empty();
+        }
         int last = literals.size() - 1;
         List<Integer> gaps = IntStream.range(0, last).boxed().filter(place -> gap(literals, place) != 1).toList();
         if (gaps.size() >= Math.min(MOST_RANGES, last) && literals.size() <= MOST_LISTED) {
-            return new In(column, Scala.seq(new ArrayList<Expression>(literals)));
+            return Optional.of(new In(column, Scala.seq(literals)));
         }
         List<Integer> ends = new ArrayList<>(gaps.stream().filter(place -> gap(literals, place) > 1)
             .sorted(Comparator.comparingDouble((Integer place) -> -gap(literals, place)))
@@ -102,7 +104,7 @@ record JoinedKeys(ExprId column, List<Object> values) {
             found = found == null ? range : new Or(found, range);
             start = end + 1;
         }
-        return found;
+        return Optional.of(found);
     }
 
     /** Returns the distance from a number to the next one; 0 for values of other kinds. */

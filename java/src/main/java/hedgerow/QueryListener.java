@@ -206,7 +206,7 @@ public final class QueryListener extends SparkListener {
         List<String> keys = texts(Scala.list(scan.output()).stream().flatMap(column -> joined.stream()
             .filter(own -> column instanceof AttributeReference data && Scala.isData(data)
                 && own.column().equals(column.exprId()))
-            .map(own -> own.on((AttributeReference) column))));
+            .flatMap(own -> own.on((AttributeReference) column).stream())));
         long rows = metric(scan, "numOutputRows");
         long files = metric(scan, "numFiles");
         scans.putIfAbsent(new ScanKey(root, where, keys, columns), new Wire.ScanNote(root, where, keys, columns,

@@ -192,7 +192,7 @@ final class RunTimeJoins {
     }
 
     /** Returns the column of a key, perhaps of a narrower type; null for others. */
-    private static AttributeReference column(Expression key) {
+    static AttributeReference column(Expression key) {
         Expression plain = key instanceof Cast cast ? cast.child() : key;
         return plain instanceof AttributeReference column && FileBounds.fit(key.dataType(), column.dataType())
             ? column : null;
