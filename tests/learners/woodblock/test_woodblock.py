@@ -17,8 +17,8 @@ from hedgerow.core.learning.sample import Sample
 from hedgerow.core.predicates.nodes import Compare, col, lit
 from hedgerow.learners.woodblock import agent as agent_module
 from hedgerow.learners.woodblock.agent import CLIP, Agent, Batch
-from hedgerow.learners.woodblock.episodes import State
-from hedgerow.learners.woodblock.woodblock import Woodblock
+from hedgerow.learners.woodblock.episodes import Forest, State
+from hedgerow.learners.woodblock.woodblock import Reward, Woodblock
 from tests.support.tree_problems import sampled
 
 SMALL = Woodblock(max_trees=40, at_once=8, budget_seconds=None)
@@ -92,13 +92,25 @@ def test_fig_3(seed: int) -> None:
 
 
 @pytest.mark.long
-def test_learning_helps() -> None:
+@pytest.mark.parametrize("reward", ["skipped", "log"])
+def test_learning_helps(reward: Reward) -> None:
     """New trees become better than those of the first rounds, which know nothing, and the best never becomes worse."""
     _, problem = sampled(6)
-    curve = replace(SMALL, max_trees=600).search(problem).curve
+    curve = replace(SMALL, max_trees=600, reward=reward).search(problem).curve
     assert all(a.best >= b.best and a.trees < b.trees for a, b in pairwise(curve))
     means = [point.mean for point in curve]
     assert np.mean(means[-5:]) < np.mean(means[:2]) - 0.01
+
+
+def test_half_the_rows_read_are_rewarded_alike_everywhere() -> None:
+    """The shares of the rows skipped differ by 0.25 and by 0.0025, and no reward is infinite."""
+    _, problem = sampled(6)
+    forest = Forest.of(problem, problem.sample_block_rows)
+    agent = Agent(forest.pieces.width, len(problem.cuts), np.random.default_rng(0))
+    grown = forest.grown(agent.policy(), 1)
+    found = replace(grown, reward=1 - np.array([0.5, 0.25, 0.005, 0.0025, 0.0])).with_log_reward().reward
+    assert found[1] - found[0] == pytest.approx(found[3] - found[2])
+    assert (np.diff(found) > 0).all() and np.isfinite(found).all()
 
 
 def test_budgets() -> None:

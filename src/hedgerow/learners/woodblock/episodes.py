@@ -10,7 +10,7 @@ place. Rows are counted for all cuts at once, on the smaller side only; the othe
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ from hedgerow.core.workload.query_clauses import ClauseArrays
 from hedgerow.learners.woodblock.region_bits import Pieces
 
 Counts = npt.NDArray[np.int32]
+LEAST_READ, LOG_SCALE = 1e-5, 5.0  # a smaller share of the rows read counts like this one; divides the logarithm
 
 
 class Wave(NamedTuple):
@@ -90,6 +91,10 @@ class Episodes:
     choices: Choices
     reward: Floats
     total: Floats  # the rows x weight that queries skip, for each tree
+
+    def with_log_reward(self) -> Episodes:
+        """Return the decisions with a reward that grows alike each time that half as many rows are read."""
+        return replace(self, reward=-np.log(np.maximum(1 - self.reward, LEAST_READ)) / LOG_SCALE)
 
     def nodes(self, tree: int) -> list[list[int]]:
         """Return a tree as nodes (cut, left, right), parents first; ~i stands for leaf i."""
