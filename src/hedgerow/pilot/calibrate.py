@@ -13,7 +13,6 @@ from hedgerow.pilot.cost import Run, fitted_cost
 from hedgerow.pilot.lock import table_lock, trial_folder
 from hedgerow.pipeline.apply import apply
 from hedgerow.pipeline.calibrated_cost import count_items, save_cost
-from hedgerow.pipeline.inputs import opened_with_queries
 from hedgerow.pipeline.learn import learn
 from hedgerow.pipeline.learn_options import QUICK, LearnOptions
 from hedgerow.pipeline.learned import Learned
@@ -23,7 +22,7 @@ from hedgerow.pipeline.write_options import WriteOptions
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import first_line, in_own_session, spark_errors
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.spark.storage.source import Source
+from hedgerow.spark.storage.source import Source, open_source
 from hedgerow.sql.workload import Workload
 from hedgerow.tables.items_to_index import MAX_DESCRIBED_ITEMS
 from hedgerow.tables.query_log import QueryLog
@@ -64,7 +63,7 @@ def _calibrate(
     spark: SparkSession, table: str, queries: Workload, log: QueryLog, learner: NamedLearner, options: LearnOptions
 ) -> RewriteCost:
     with step(spark, "looking at the table"):
-        source, _, _ = opened_with_queries(spark, table, queries, None)
+        source = open_source(spark, table, queries.only_table())
     parts = [_part(source, size) for size in _SIZES]
     if not parts[-1]:
         raise HedgerowError(f"the files of {table} are not known, so a part of it cannot be rewritten")
