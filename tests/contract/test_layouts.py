@@ -34,7 +34,7 @@ LEARNERS: dict[str, Learner] = {
     },
     "zorder_learned": ZOrderLearned(iterations=12),
 }
-LEARNERS["woodblock"] = Woodblock(max_trees=8, at_once=4, budget_seconds=None)
+LEARNERS["woodblock"] = Woodblock(max_trees=8, at_once=4, budget_seconds=None, reward="log")
 LIMITS: dict[str, dict[str, Any]] = {
     "WOODBLOCK": {"max_trees": 8, "at_once": 4, "budget_seconds": None},
     "learned bits": {"iterations": 4},
