@@ -25,7 +25,7 @@ PLAIN = {  # methods without learning
 }
 _OURS = {
     **{"qdtree": "qd-tree", "bottom_up": "bottom-up", "sop_zorder": "SOP with Z-order"},
-    **{"zorder_learned": "learned Z-order", "mto": "MTO", "pando": "Pando"},
+    **{"zorder_learned": "learned Z-order", "mto": "MTO", "pando": "Pando", "woodblock": "WOODBLOCK"},
 }
 _OUR_INDEX = "our index"  # trees or bounds are published as the index, but here ours is read
 _NAMES: dict[Any, str] = {1: "MTO", **{k: f"Pando, {k} trees" for k in (2, 3, 4)}}
