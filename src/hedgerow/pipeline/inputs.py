@@ -115,6 +115,21 @@ def with_likely_values(workload: Workload, sources: Mapping[str, Source]) -> Wor
     return filled
 
 
+_UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
+
+
+def bytes_of(size: str, what: str) -> float:
+    """Return the number of bytes in a text; LayoutError if it is none. `what`: the thing that has this size.
+
+    >>> bytes_of("1.5KB", "block")
+    1536.0
+    """
+    number, unit = size.upper().rstrip("BKMGT"), size.upper().lstrip("0123456789. ")
+    if unit not in _UNITS or not number.strip().replace(".", "", 1).isdigit():
+        raise LayoutError(f"a {what} size is written like 64MB, not {size!r}")
+    return float(number) * _UNITS[unit]
+
+
 def at_least_one(name: str, value: int | None) -> int | None:
     """Return the value; LayoutError if it is below 1."""
     if value is not None and value < 1:

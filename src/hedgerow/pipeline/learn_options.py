@@ -8,12 +8,11 @@ from hedgerow.core.effort import Amounts, Effort, amounts_of
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.learning.synthetic_queries import Recurrence
 from hedgerow.core.workload.candidate_cuts import USUAL, Kind
-from hedgerow.pipeline.inputs import at_least_one
+from hedgerow.pipeline.inputs import at_least_one, bytes_of
 from hedgerow.spark.storage.source import Source
 
 _BLOCK_BYTES, _LEAST_BLOCK_BYTES, _BLOCKS, _MOST_BLOCKS = 64 << 20, 4 << 20, 16, 1000
 _FINER = 4  # each block size that is tried is this many times smaller than the one before
-_UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +67,7 @@ class LearnOptions:
         at_least_one("storage", self.storage)
         at_least_one("block_rows", self.block_rows)
         if self.block_bytes is not None:
-            _bytes_of(self.block_bytes)  # refused at once, and not after minutes
+            bytes_of(self.block_bytes, "block")  # refused at once, and not after minutes
         if not self.allow_slower >= 0:
             raise LayoutError(f"allow_slower has to be a share of at least 0, not {self.allow_slower!r}")
         if self.advanced_cuts is not None and not self.advanced_cuts >= 0:
@@ -89,7 +88,7 @@ class LearnOptions:
             return [self.block_rows]
         row_bytes = max(1.0, sum(source.widths.values()))
         if self.block_bytes is not None:
-            return [max(1, round(_bytes_of(self.block_bytes) / row_bytes))]
+            return [max(1, round(bytes_of(self.block_bytes, "block") / row_bytes))]
         return [max(1, round(size / row_bytes)) for size in _sizes(source.rows * row_bytes)]
 
 
@@ -109,14 +108,3 @@ def _sizes(table_bytes: float) -> list[float]:
     while sizes[-1] > least:
         sizes.append(max(sizes[-1] / _FINER, least))
     return sizes
-
-
-def _bytes_of(size: str) -> float:
-    """
-    >>> _bytes_of("1.5KB")
-    1536.0
-    """
-    number, unit = size.upper().rstrip("BKMG"), size.upper().lstrip("0123456789. ")
-    if unit not in _UNITS or not number.strip().replace(".", "", 1).isdigit():
-        raise LayoutError(f"a block size is written like 64MB, not {size!r}")
-    return float(number) * _UNITS[unit]
