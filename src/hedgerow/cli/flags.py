@@ -191,13 +191,20 @@ class WriteFlags:
     lookup_share: Annotated[
         float, typer.Option(min=0, max=1, help="Share of the table's bytes for filters of look-ups; 0: none.")
     ] = 0.01
+    wave_bytes: Annotated[str, typer.Option(help="Write a larger table in waves of about this size.")] = "1TB"
 
     def options(self) -> WriteOptions:
         from hedgerow.pipeline.write_options import WriteOptions
 
         parquet = {"compression": self.compression} if self.compression else {}
         return WriteOptions(
-            self.max_block_rows, self.sort_by or None, parquet, self.statistics, self.retries, self.lookup_share
+            self.max_block_rows,
+            self.sort_by or None,
+            parquet,
+            self.statistics,
+            self.retries,
+            self.lookup_share,
+            self.wave_bytes,
         )
 
 

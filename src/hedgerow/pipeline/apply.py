@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from hedgerow.core.errors import HedgerowError, LayoutError
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
+from hedgerow.pipeline.inputs import bytes_of
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.learned_tables import LearnedTables
 from hedgerow.pipeline.write_options import WriteOptions
@@ -109,7 +110,10 @@ def _plan(
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "versions": {"hedgerow": version("hedgerow"), "spark": spark.version, "python": platform.python_version()},
     }
-    return Plan(learned.layout, opened.name, learned.predicates, items, origin, writing, joins, where=where)
+    most = bytes_of(options.wave_bytes, "wave")
+    return Plan(
+        learned.layout, opened.name, learned.predicates, items, origin, writing, joins, wave_bytes=most, where=where
+    )
 
 
 def _joins(spark: SparkSession, learned: Learned, source: Source, options: WriteOptions) -> Joins:

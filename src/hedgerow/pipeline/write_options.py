@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hedgerow.core.errors import LayoutError
-from hedgerow.pipeline.inputs import at_least_one
+from hedgerow.pipeline.inputs import at_least_one, bytes_of
 from hedgerow.tables.items_to_index import MAX_DESCRIBED_ITEMS
 
 
@@ -24,6 +24,9 @@ class WriteOptions:
         retries: in place, how often to start again if others changed those files meanwhile.
         lookup_share: the share of the table's bytes that filters for look-ups may add: they tell which files may hold
             a value, of columns that the workload compares by `=` and IN and whose bounds let most files pass. 0: none.
+        wave_bytes: a larger table is written in waves, each from about so many bytes of the source's files, such as
+            "200GB". The shuffle of a wave is all the temporary space that is needed, and a run that is killed goes on
+            with the wave that it was at. Blocks of a table in waves have a file for each wave.
         other_tables: the places, by name, of the tables to which the layout's foreign keys lead.
     """
 
@@ -33,10 +36,12 @@ class WriteOptions:
     statistics: int = MAX_DESCRIBED_ITEMS
     retries: int = 0
     lookup_share: float = 0.01
+    wave_bytes: str = "1TB"
     other_tables: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         at_least_one("max_block_rows", self.max_block_rows)
+        bytes_of(self.wave_bytes, "wave")  # refused at once
         if self.statistics < 0:
             raise LayoutError(f"statistics has to be at least 0, not {self.statistics}")
         if not 0 <= self.lookup_share <= 1:

@@ -22,6 +22,7 @@ DECISIONS = f"{SIDE}/decisions"  # the autopilot's
 REWRITE_COST = f"{SIDE}/rewrite_cost.json"  # as `calibrate` measured it
 TRIAL = r"calibrate-[0-9a-f]{8}"  # the names of folders inside of SIDE for rewrites that are only timed
 CLAIM = r"run-(\d{1,9})"  # the names of files inside of SIDE by which runs take a place in an object store
+WAVE = r"wave-(\d{1,9})\.json"  # the names of files inside of SIDE for finished waves of a table without a state
 PARTITION = re.compile(r"[^.=][^=]*=.+")  # the names of folders `column=value`; a managed table has none
 _COLUMN = "column:"
 

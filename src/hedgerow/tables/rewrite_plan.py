@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from hedgerow.core.layouts.base import Layout
@@ -25,6 +26,7 @@ class Plan:
         origin: see `Entry`.
         joins: the rows of other tables that the layout and the index use.
         lookups: columns that get filters for look-ups, beside those that the predicates look up.
+        wave_bytes: the most bytes of old files that are rewritten at once.
         where: the files to rewrite in place, as a condition on partitions or as names; None: all files.
     """
 
@@ -36,6 +38,7 @@ class Plan:
     writing: Writing
     joins: Joins = NO_JOINS
     lookups: Sequence[Column] = ()
+    wave_bytes: float = inf
     where: str | Sequence[str] | None = None
 
     def entry(self, fields: Fields, settings: Mapping[str, str], items: Sequence[Feature]) -> Entry:

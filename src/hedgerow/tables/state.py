@@ -21,6 +21,7 @@ from hedgerow.core.errors import FormatError, HedgerowError
 from hedgerow.core.predicates.predicate_json import encode
 from hedgerow.spark.storage.folder import PARTIAL, Folder
 from hedgerow.tables.entry import Entry
+from hedgerow.tables.known_files import WAVE
 from hedgerow.tables.lookups import FOLDER
 from hedgerow.tables.sealed import sealed, unsealed
 
@@ -29,7 +30,7 @@ _MAX_KEPT_STATES = 10  # readers may still use an older state
 _DAY_SECONDS = 24 * 3600
 STATE_FILE = rf"state-(\d{{1,18}})\.json(?:{PARTIAL})?"
 PART_FILE = rf"(?:(?:index|files)-[0-9a-f]{{12}}\.arrow|layout-[0-9a-f]{{12}}\.json)(?:{PARTIAL})?|{FOLDER}"
-_LEFT = re.compile(rf"{PART_FILE}|(?:auto\.lock|rewrite_cost\.json){PARTIAL}")
+_LEFT = re.compile(rf"{PART_FILE}|{WAVE}|(?:{WAVE}|auto\.lock|rewrite_cost\.json){PARTIAL}")
 
 
 @dataclass(frozen=True)

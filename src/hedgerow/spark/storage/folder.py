@@ -37,6 +37,19 @@ def is_within(place: str, folder: str) -> bool:
     return place == folder or place.startswith(f"{folder.rstrip('/')}/")
 
 
+def sizes_of_statuses(listed: Any) -> list[tuple[str, int]]:
+    """Return the path and the size of each file in a Java list of Hadoop's `FileStatus`; -1 for a folder."""
+    # One text for many entries: each call into the JVM costs a tenth of a millisecond.
+    n = len(listed)
+    step = _FILES_PER_PIECE if n <= _MAX_PIECES * _FILES_PER_PIECE else n
+    texts = [str(listed.subList(i, min(i + step, n)).toString()) for i in range(0, n, step)]
+    entries = [status for text in texts for status in _STATUS.findall(text)]
+    # A file's name may look like a status itself; then each entry is asked for its parts.
+    if len(entries) != n or any(sum(text.count(word) for text in texts) != n for word in _IN_EACH_STATUS):
+        entries = [(s.getPath().toString(), str(s.isDirectory()).lower(), s.getLen()) for s in listed]
+    return [(path, -1 if is_dir == "true" else int(size)) for path, is_dir, size in entries]
+
+
 def _in_store(path: Any, fs: Any) -> bool:
     return bool(fs.hasPathCapability(path, _IF_NEW))
 
@@ -162,15 +175,7 @@ class Folder:
             if _is_java(error, "FileNotFoundException"):
                 return {}
             raise
-        # One text for many entries: each call into the JVM costs a tenth of a millisecond.
-        n = len(listed)
-        step = _FILES_PER_PIECE if n <= _MAX_PIECES * _FILES_PER_PIECE else n
-        texts = [str(listed.subList(i, min(i + step, n)).toString()) for i in range(0, n, step)]
-        entries = [status for text in texts for status in _STATUS.findall(text)]
-        # A file's name may look like a status itself; then each entry is asked for its parts.
-        if len(entries) != n or any(sum(text.count(word) for text in texts) != n for word in _IN_EACH_STATUS):
-            entries = [(s.getPath().toString(), str(s.isDirectory()).lower(), s.getLen()) for s in listed]
-        return {where.rsplit("/", 1)[-1]: -1 if is_dir == "true" else int(size) for where, is_dir, size in entries}
+        return {path.rsplit("/", 1)[-1]: size for path, size in sizes_of_statuses(listed)}
 
     @_reports("looked up")
     def size(self, name: str) -> int:

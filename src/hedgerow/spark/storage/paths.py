@@ -4,6 +4,8 @@ Three sources write paths encoded as URLs. Each is decoded by one function of th
 
     Delta's log: the path of an added file               `added_path`, `added_name`
     Spark's lists of files, but not those of Delta       `files_by_folder`, `input_files`
+
+A file's path in the column `_metadata.file_path` stays encoded: `paths_in_metadata`.
 """
 
 from __future__ import annotations
@@ -75,6 +77,12 @@ def input_roots(frame: DataFrame) -> list[str]:
     return [str(root.toString()) for location in locations for root in _each(location.rootPaths())]
 
 
+def input_bytes(frame: DataFrame) -> int:
+    """Return the bytes of the files that the frame's rows are read from, as far as Spark's plan names them."""
+    locations = _locations(frame._jdf.queryExecution().analyzed().collectLeaves())
+    return sum(int(location.sizeInBytes()) for location in locations)
+
+
 def folders_read(frame: DataFrame) -> list[str]:
     """Return the same as `input_roots` with the folders of Delta tables, which only an optimised plan names."""
     locations = _locations(frame._jdf.queryExecution().optimizedPlan().collectLeaves())
@@ -127,6 +135,20 @@ def files_by_folder(frame: DataFrame) -> dict[str, list[str]]:
             around = [root for root in roots if file.startswith(f"{root}/")]
             folders.setdefault(max(around, key=len, default=file.rpartition("/")[0]), {})[file] = None
     return {folder: list(files) for folder, files in folders.items()}
+
+
+def plain_scan(frame: DataFrame) -> Any | None:
+    """Return the file index of a frame that is all rows of a list of plain files; None if it is anything else."""
+    plan = frame._jdf.queryExecution().analyzed()
+    while plan.getClass().getSimpleName() == "SubqueryAlias":
+        plan = plan.child()
+    location = _location(plan)
+    return location if location is not None and location.getClass().getSimpleName() == "InMemoryFileIndex" else None
+
+
+def paths_in_metadata(location: Any) -> list[str]:
+    """Return the paths of the files of a file index, encoded as URLs, as in the column `_metadata.file_path`."""
+    return [_SLASHES.sub("file:/", url) for url in location.inputFiles()]
 
 
 def _locations(leaves: Any) -> Iterator[Any]:

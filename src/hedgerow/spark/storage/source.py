@@ -13,7 +13,7 @@ from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.core.predicates.types import Type
 from hedgerow.spark.start.session import check_grammar, first_line, needs_jvm, spark_errors
 from hedgerow.spark.storage.column_identity import CHAR
-from hedgerow.spark.storage.delta_log import delta_log, is_delta
+from hedgerow.spark.storage.delta_log import Snapshot, delta_log, is_delta
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.footers import Footers, footers_of
 from hedgerow.spark.storage.paths import escape_glob, has_pattern, input_files, input_roots, path_in_backticks
@@ -38,6 +38,7 @@ class Source:
         version: the mark of the version of a Delta table.
         partitions: the partition columns of a Delta table; a rewrite in place keeps them.
         physical: the names of columns by those in the files, if Delta maps them.
+        snapshot: the version of a Delta table that is read.
     """
 
     frame: DataFrame
@@ -49,6 +50,7 @@ class Source:
     version: str | None = None
     partitions: tuple[str, ...] = ()
     physical: Mapping[str, str] = field(default_factory=dict)
+    snapshot: Snapshot | None = None
 
     @cached_property
     def rows(self) -> int:
@@ -146,7 +148,8 @@ def _delta_source(spark: SparkSession, source: str, name: str | None) -> Source:
     frame, files = snapshot.frame(), snapshot.files
     sizes = {snapshot.full_path(n): size for n, size in zip(files.names, files.sizes.tolist(), strict=True)}
     name = name or _own_name(source, "/" in source)
-    facts = sizes, snapshot.mark, tuple(snapshot.partition_columns), snapshot.physical if snapshot.is_mapped else {}
+    physical = snapshot.physical if snapshot.is_mapped else {}
+    facts = sizes, snapshot.mark, tuple(snapshot.partition_columns), physical, snapshot
     return Source(frame, name, schema_of(frame.schema), source, True, *facts)
 
 

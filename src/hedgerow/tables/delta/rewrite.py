@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.without_columns import mentions
 from hedgerow.core.predicates.nodes import Column, Feature, Predicate, columns_of
 from hedgerow.core.predicates.sql_text import quote_name, term_text
+from hedgerow.core.progress import Progress
+from hedgerow.core.time_left import TimeLeft
 from hedgerow.spark.compute.assign_blocks import order_inside, settings_for
 from hedgerow.spark.compute.checksum import observed, same_rows
 from hedgerow.spark.compute.collect_stats import collect_files, collect_files_and_rows
@@ -28,13 +30,15 @@ from hedgerow.spark.optimizer.jvm_facts import settings
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import check_grammar, configured, first_line, spark_errors
 from hedgerow.spark.storage.delta_log import Conflict, Snapshot, delta_log, type_text
-from hedgerow.spark.storage.delta_rewrite import Rewrite, begin_rewrite
+from hedgerow.spark.storage.delta_rewrite import Rewrite, Written, begin_rewrite
 from hedgerow.spark.storage.folder import Folder
+from hedgerow.spark.storage.waves import free_shuffles
 from hedgerow.spark.write.blocks import block_of_file
 from hedgerow.spark.write.exact_writing import exact_writing
 from hedgerow.spark.write.partition_files import placed
 from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.delta.files import DeltaFiles
+from hedgerow.tables.delta.waves import last_run, run_of
 from hedgerow.tables.entry import Entry, Fields, struct_of
 from hedgerow.tables.formats import check_names, footers_and_terms, schema_at
 from hedgerow.tables.known_files import KnownFiles, file_names
@@ -56,22 +60,43 @@ def rewrite(spark: SparkSession, target: str, plan: Plan, retries: int = 0) -> N
     """Rewrite a Delta table in place, or some of its partitions or files.
 
     Raises Conflict if another transaction changed those files meanwhile, after `retries` further attempts. Then nothing
-    is changed.
+    is changed, but for the waves before.
     """
     table = DeltaFiles(delta_log(spark, target))
+    snapshot = _prepared_snapshot(table, plan)
+    sizes = snapshot.files.sizes_of(_chosen_files(snapshot, plan.where))
+    if sum(sizes.values()) <= plan.wave_bytes:
+        _with_retries(table, plan, snapshot, {}, retries)
+        return
+    entry = plan.entry(fields_of(snapshot), settings(spark), _indexed_items(plan, snapshot))
+    run = run_of(table, plan, entry, snapshot, sizes)
+    progress, time_left = Progress("apply"), TimeLeft(sum(size for _, size in run.left))
+    if run.done:
+        progress.report(f"{run.done} of {run.waves} waves are there from an earlier run, which was killed or failed")
+    for number, (names, size) in enumerate(run.left, run.done + 1):
+        snapshot = table.snapshot()
+        present = [name for name in names if name in snapshot.files.place]  # others may have replaced some meanwhile
+        if present:
+            _with_retries(table, replace(plan, where=present), snapshot, run.facts(number), retries)
+            free_shuffles(spark)
+        progress.report(f"wave {number} of {run.waves} is committed, about {time_left.after(size)} left")
+
+
+def _with_retries(table: DeltaFiles, plan: Plan, snapshot: Snapshot, facts: Mapping[str, Any], retries: int) -> None:
     while True:
         try:
-            _rewrite(table, plan)
+            _rewrite(table, plan, snapshot, facts)
             return
         except Conflict:
             if retries <= 0:
                 raise
             retries -= 1
+            snapshot = _prepared_snapshot(table, plan)
 
 
-def _rewrite(table: DeltaFiles, plan: Plan) -> None:
+def _rewrite(table: DeltaFiles, plan: Plan, snapshot: Snapshot, facts: Mapping[str, Any]) -> None:
+    """Rewrite the chosen files in one transaction. `facts`: of the operation, for the table's history."""
     log = table.log
-    snapshot = _prepared_snapshot(table, plan)
     old = _chosen_files(snapshot, plan.where)
     if not old:
         raise HedgerowError(f"{log.path} has no such file, so there is nothing to rewrite")
@@ -96,7 +121,7 @@ def _rewrite(table: DeltaFiles, plan: Plan) -> None:
         lookups = build_lookups(table.side, rows, files, schema, wanted, plan.writing.lookup_share)
         entry = replace(write_layout(table.side, entry, plan.layout), checksum=checksum, lookups=lookups)
         listed = added = write_part(table.side, entry, index, files)
-        done = operation("apply", None, added, **_workload_cost(plan.predicates, index))
+        done = operation("apply", None, added, **facts, **_workload_cost(plan.predicates, index))
         _list_part(table, plan.name, added, snapshot, done)
     except BaseException as error:
         _undo(table, transaction, listed)
@@ -322,37 +347,42 @@ def _with_lacking_columns(frame: DataFrame, snapshot: Snapshot) -> tuple[DataFra
 
 
 def roll_back(table: DeltaFiles, state: TableState, parts: Sequence[Part]) -> None:
-    """Put back the files that the last rewrite replaced; rows appended since then stay."""
+    """Put back the files that the last rewrite replaced, in all of its waves; rows appended since then stay."""
     log = table.log
     rewrites = [o for o in state.operations if o["operation"] == "apply" and "version" in o]
     if not rewrites:
         raise HedgerowError(f"{log.path} has no rewrite of Hedgerow's to take back")
-    last, snapshot = rewrites[-1], log.snapshot()
-    part = next((p for p in parts if p.id == last["part"]), None)
-    sizes = {} if part is None else part.known.sizes_by_name
-    unchanged = [n for n, size in sizes.items() if snapshot.files.untouched(n, size)]
-    if part is None or len(unchanged) < len(part.known):
-        raise HedgerowError(
-            f"the last rewrite of {log.path} cannot be taken back, for others changed its files since then: "
-            f"RESTORE TABLE {log.sql_name} TO VERSION AS OF {last['version'] - 1} would undo their work too"
-        )
-    before, after = log.snapshot(last["version"] - 1), log.snapshot(last["version"])
-    old = sorted(set(before.files.names) - set(after.files.names))
-    if any(not Folder(log.spark, "").exists(log.full_path(n)) for n in old):
+    run, snapshot = last_run(rewrites), log.snapshot()
+    first, by_id = run[0]["version"] - 1, {part.id: part for part in parts}
+    unchanged, replaced = list[str](), dict[int, list[str]]()
+    for wave in run:
+        part = by_id.get(wave["part"])
+        sizes = {} if part is None else part.known.sizes_by_name
+        own = [n for n, size in sizes.items() if snapshot.files.untouched(n, size)]
+        if part is None or len(own) < len(part.known):
+            raise HedgerowError(
+                f"the last rewrite of {log.path} cannot be taken back, for others changed its files since then: "
+                f"RESTORE TABLE {log.sql_name} TO VERSION AS OF {first} would undo their work too"
+            )
+        before, after = log.snapshot(wave["version"] - 1), log.snapshot(wave["version"])
+        unchanged += own
+        replaced[wave["version"]] = sorted(set(before.files.names) - set(after.files.names))
+    if any(not Folder(log.spark, "").exists(log.full_path(n)) for names in replaced.values() for n in names):
         raise HedgerowError(f"the files that the last rewrite of {log.path} replaced were vacuumed")
     transaction = begin_rewrite(snapshot)
     try:
-        brought_back = transaction.bring_back(before, old)
-        version = transaction.commit(brought_back, unchanged, {"hedgerow": f"rollback {part.id}"})
+        brought_back = [transaction.bring_back(log.snapshot(v - 1), names) for v, names in replaced.items()]
+        added = Written(snapshot, [action for one in brought_back for action in one.actions])
+        version = transaction.commit(added, unchanged, {"hedgerow": f"rollback {run[-1]['part']}"})
     except spark_errors() as error:
         raise HedgerowError(
             f"the last rewrite of {log.path} cannot be taken back: {first_line(error)}; table.describe() shows "
             "whether the rewrite is in place"
         ) from error
-    rollback = operation("rollback", version, to=last["version"] - 1)
+    rollback = operation("rollback", version, to=first)
 
     def with_rollback(state: TableState, _: int) -> TableState:
-        operations = [{**o, "operation": "apply, taken back"} if o == last else o for o in state.operations]
+        operations = [{**o, "operation": "apply, taken back"} if o in run else o for o in state.operations]
         return replace(state, operations=(*operations, rollback))
 
     with _after_commit(f"the last rewrite of {log.path} is taken back, but its history lacks the rollback"):

@@ -18,15 +18,18 @@ from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.known_files import CLAIM, SIDE
 from hedgerow.tables.parquet.runs import new_run, was_killed
 from hedgerow.tables.parquet.target import Contents, look
+from hedgerow.tables.parquet.waves import has_waves
 from hedgerow.tables.state import newest_state
 
 
 @contextmanager
-def claimed(place: Folder, before: Contents) -> Iterator[None]:
+def claimed(place: Folder, before: Contents, goes_on: bool) -> Iterator[None]:
     """Empty the place and keep other runs out of it while the body writes a table there.
 
-    If the body fails before it has written a state, the place is emptied again. HedgerowError if another run writes
-    there, or if the contents are not those of `before` any more."""
+    If the body fails before it has written a state or finished a wave, the place is emptied again. HedgerowError if
+    another run writes there, or if the contents are not those of `before` any more.
+
+    `goes_on`: the body goes on with the waves of an earlier run, and deletes all else itself."""
     side = Folder(place.spark, f"{place.root}/{SIDE}")
     claim = _claim(side)
     if claim is None:
@@ -37,11 +40,12 @@ def claimed(place: Folder, before: Contents) -> Iterator[None]:
         now = look(place)
         if (now.state, now.files, now.in_the_way) != (before.state, before.files, before.in_the_way):
             raise HedgerowError(f"{place.root} was changed meanwhile, so nothing is written: apply again")
-        _empty(place, claim)
+        if not goes_on:
+            _empty(place, claim)
         try:
             yield
         finally:
-            if not newest_state(side):
+            if not newest_state(side) and not has_waves(side):
                 _empty(place, claim)
     finally:
         with suppress(HedgerowError):  # the process is known to have ended, so the next run can claim the place

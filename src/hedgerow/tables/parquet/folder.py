@@ -174,9 +174,10 @@ def bring_back(spark: SparkSession, path: str) -> bool:
 
 
 def is_half_done(spark: SparkSession, path: str) -> bool:
-    """True if a write began here and did not end: the claim and the layout are written first, and the state last."""
+    """True if a write began here and did not end: the claim, waves and the layout come first, and the state last."""
     names = side_of(spark, path).sizes()
-    return any(n.startswith(("run-", "layout-")) for n in names) and not any(n.startswith("state-") for n in names)
+    has_begun = any(name.startswith(("run-", "wave-", "layout-")) for name in names)
+    return has_begun and not any(name.startswith("state-") for name in names)
 
 
 def _why_not(spark: SparkSession, path: str) -> str:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 RUN = r"[0-9a-f]{8}-\d{1,9}-[0-9a-f]{8}"
 DRAFT = rf"append-{RUN}"  # the names of folders inside of `_hedgerow` for the files of an append
 _DAY_SECONDS = 24 * 3600
+_NO_PROCESS = 999_999_999  # larger than the number of any process
 
 
 def new_run() -> str:
@@ -61,12 +62,23 @@ def partials(spark: SparkSession, path: str) -> list[str]:
     return [name for name in names if name.startswith(prefix) and re.fullmatch(RUN, name.removeprefix(prefix))]
 
 
+def ended_partial(path: str) -> str:
+    """Return a new name beside a table for the folder of a run that failed; like that of one that was killed."""
+    return f"{_prefix(path)[1]}{_machine()}-{_NO_PROCESS}-{uuid4().hex[:8]}"
+
+
+def killed_partials(spark: SparkSession, path: str) -> list[str]:
+    """Return the names of these folders whose runs were killed or failed."""
+    around, prefix = _prefix(path)
+    folder = Folder(spark, around)
+    return [name for name in partials(spark, path) if was_killed(name.removeprefix(prefix), folder, name)]
+
+
 def delete_left_behind(spark: SparkSession, path: str) -> None:
     """Delete what killed runs wrote for this table."""
-    around, prefix = _prefix(path)
-    for name in partials(spark, path):
-        if was_killed(name.removeprefix(prefix), Folder(spark, around), name):
-            Folder(spark, around).delete(name)
+    around, _ = _prefix(path)
+    for name in killed_partials(spark, path):
+        Folder(spark, around).delete(name)
 
 
 def _prefix(path: str) -> tuple[str, str]:

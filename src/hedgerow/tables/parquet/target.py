@@ -22,7 +22,7 @@ from hedgerow.core.errors import HedgerowError
 from hedgerow.spark.storage.folder import PARTIAL, Folder, is_within
 from hedgerow.spark.storage.footer import UNREADABLE
 from hedgerow.spark.storage.footers import footers_of
-from hedgerow.tables.known_files import CLAIM, PARTITION, SIDE, TRIAL
+from hedgerow.tables.known_files import CLAIM, PARTITION, SIDE, TRIAL, WAVE
 from hedgerow.tables.lookups import FOLDER
 from hedgerow.tables.parquet.folder import bring_back, is_half_done
 from hedgerow.tables.parquet.runs import DRAFT
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _DELTA = "_delta_log"
 _DATA = re.compile(r"[^_.].*\.parquet")
 _OF_SPARK = re.compile(r"_SUCCESS|_metadata|_common_metadata|\..+\.crc")
-_SIDE_FILE = re.compile(rf"{STATE_FILE}|{PART_FILE}|{CLAIM}|(?:auto\.lock|rewrite_cost\.json)(?:{PARTIAL})?")
+_SIDE_FILE = re.compile(rf"{STATE_FILE}|{PART_FILE}|{CLAIM}|(?:{WAVE}|auto\.lock|rewrite_cost\.json)(?:{PARTIAL})?")
 _OWN_FOLDERS = re.compile(rf"{DRAFT}|{TRIAL}|{FOLDER}")  # drafts and trials of killed runs, and filters
 _IN_SIDE_FOLDERS = {
     "copies": _DATA,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,18 +21,20 @@ from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import first_line, spark_errors
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.source import Source
+from hedgerow.spark.storage.waves import Wave
 from hedgerow.spark.write.blocks import block_of_file, write_blocks
 from hedgerow.spark.write.copies import COPIES, check_can_overlap, collect_parts, write_copies
 from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.entry import Fields, schema_of_fields, struct_of, total
 from hedgerow.tables.formats import check_names, footers_and_terms
-from hedgerow.tables.known_files import KnownFiles
+from hedgerow.tables.known_files import SIDE, KnownFiles
 from hedgerow.tables.lookups import Lookup, build_lookups, files_let_pass
 from hedgerow.tables.parquet.claim import claimed
 from hedgerow.tables.parquet.exchange import exchange
-from hedgerow.tables.parquet.folder import ParquetFolder
-from hedgerow.tables.parquet.runs import delete_left_behind, new_partial
+from hedgerow.tables.parquet.folder import ParquetFolder, side_of
+from hedgerow.tables.parquet.runs import delete_left_behind, ended_partial, new_partial
 from hedgerow.tables.parquet.target import Contents, check_target
+from hedgerow.tables.parquet.waves import forget_waves, has_waves, key_of, take_over, waves_of_plan, write_waves
 from hedgerow.tables.part import write_layout, write_part
 from hedgerow.tables.rewrite_plan import Plan
 from hedgerow.tables.state import TableState, operation, write_first_state
@@ -42,27 +44,36 @@ if TYPE_CHECKING:
 
 
 def write_files(
-    folder: ParquetFolder, frame: DataFrame, layout: Layout, writing: Writing, items: Sequence[Feature], joins: Joins
+    folder: ParquetFolder,
+    frame: DataFrame,
+    layout: Layout,
+    writing: Writing,
+    items: Sequence[Feature],
+    joins: Joins,
+    others: Collection[str] = (),
 ) -> tuple[Checksum, BlockIndex, KnownFiles]:
-    """Write rows into an empty table folder and collect the statistics of the items for the new files."""
+    """Write rows into a table folder and collect the statistics of the items for the new files.
+
+    `others`: the names of the files that are in the folder already."""
     schema = schema_of_fields(folder.fields)
     if isinstance(layout, OverlapLayout):
         check_can_overlap(layout, schema)
     with step(folder.spark, "writing"):
         rows_read = write_blocks(frame, layout, schema, folder.path, writing, joins)
         if isinstance(layout, OverlapLayout) and layout.pairs:
-            own = folder.frame(list(folder.data_files()))
-            write_copies(own, layout, schema, f"{folder.path}/{COPIES}", writing.sort_by, writing.options)
+            homes = folder.frame(list(folder.data_files()))
+            write_copies(homes, layout, schema, f"{folder.path}/{COPIES}", writing.sort_by, writing.options)
     with step(folder.spark, "collecting statistics and comparing all rows"):
-        index, files, rows_written = _inspected(folder, layout, items, joins)
-    return same_rows(rows_read, rows_written, frame, folder.frame(list(folder.data_files()))), index, files
+        own = {name: size for name, size in folder.data_files().items() if name not in others}
+        index, files, rows_written = _inspected(folder, own, layout, items, joins)
+    return same_rows(rows_read, rows_written, frame, folder.frame(list(own))), index, files
 
 
 def _inspected(
-    folder: ParquetFolder, layout: Layout, items: Sequence[Feature], joins: Joins
+    folder: ParquetFolder, own: Mapping[str, int], layout: Layout, items: Sequence[Feature], joins: Joins
 ) -> tuple[BlockIndex, KnownFiles, Checksum]:
-    """Return the statistics and sizes of all files, and the checksum of their rows."""
-    own, hidden, schema = folder.data_files(), folder.hidden_files(), schema_of_fields(folder.fields)
+    """Return the statistics and sizes of the files, copies included, and the checksum of their rows."""
+    hidden, schema = folder.hidden_files(), schema_of_fields(folder.fields)
     sizes = dict(sorted({**own, **hidden}.items()))
     frame = folder.frame(list(own))
     footers, terms = footers_and_terms(folder.snapshot(), sizes, items)
@@ -95,39 +106,66 @@ def create(opened: Source, plan: Plan, to: str, overwrite: bool = False, copy_of
     spark = opened.frame.sparkSession
     others = {name: source.roots for name, source in plan.joins.others.items()}
     target, before = check_target(spark, to, overwrite, opened.roots, others, copy_of is not None)
+    waves = waves_of_plan(opened, plan)
     try:
         if Folder(spark, target).is_store:
-            with claimed(Folder(spark, target), before):
-                _write_table(opened, plan, target, copy_of)
+            with claimed(Folder(spark, target), before, goes_on=len(waves) > 1):
+                _write_table(opened, plan, waves, target, copy_of)
         else:
-            _write_beside(opened, plan, target, before, copy_of)
+            _write_beside(opened, plan, waves, target, before, copy_of)
+        if len(waves) > 1:
+            forget_waves(side_of(spark, target))
     except spark_errors() as error:
         raise HedgerowError(f"{to} could not be written: {first_line(error)}") from error
     spark.catalog.refreshByPath(to)  # as Spark's own writes do; else a cached frame keeps the old rows
 
 
-def _write_beside(opened: Source, plan: Plan, target: str, before: Contents, copy_of: TableState | None) -> None:
-    """Write the table beside its place, and exchange the two when it is complete."""
+def _write_beside(
+    opened: Source, plan: Plan, waves: Sequence[Wave], target: str, before: Contents, copy_of: TableState | None
+) -> None:
+    """Write the table beside its place, and exchange the two when it is complete.
+
+    The folder of a failed run stays if some waves are finished in it."""
     spark = opened.frame.sparkSession
     around, partial = new_partial(target)
+    parent = Folder(spark, around)
+    if len(waves) > 1:
+        take_over(spark, target, around, partial)
     delete_left_behind(spark, target)
     try:
-        files = _write_table(opened, plan, f"{around}/{partial}", copy_of)
-        exchange(Folder(spark, around), partial, target.rpartition("/")[2], before, files)
+        files = _write_table(opened, plan, waves, f"{around}/{partial}", copy_of)
+        exchange(parent, partial, target.rpartition("/")[2], before, files)
     finally:
-        Folder(spark, around).delete(partial)
+        if has_waves(Folder(spark, f"{around}/{partial}/{SIDE}")):
+            parent.move(partial, ended_partial(target))
+        else:
+            parent.delete(partial)
 
 
-def _write_table(opened: Source, plan: Plan, place: str, copy_of: TableState | None) -> KnownFiles:
-    """Write a table into an empty folder, its layout first and its state last; return its files."""
-    spark, frame, name = opened.frame.sparkSession, opened.frame, opened.name
-    fields: Fields = tuple(json.loads(frame.schema.json())["fields"])
+def _write_table(
+    opened: Source, plan: Plan, waves: Sequence[Wave], place: str, copy_of: TableState | None
+) -> KnownFiles:
+    """Write a table into a folder, its state last; return its files.
+
+    The folder is empty, or has finished waves of an earlier run."""
+    spark, name = opened.frame.sparkSession, opened.name
+    fields: Fields = tuple(json.loads(opened.frame.schema.json())["fields"])
     if copy_of is not None:
         fields, name = copy_of.parts[-1].fields, copy_of.name
-        frame = fitting_rows(fields, frame)
     folder = ParquetFolder(spark, place, fields)
-    entry = write_layout(folder.side, plan.entry(fields, settings(spark), plan.items), plan.layout)
-    rows, index, files = write_files(folder, frame, plan.layout, plan.writing, plan.items, plan.joins)
+    entry = plan.entry(fields, settings(spark), plan.items)
+
+    def write(frame: DataFrame, others: Collection[str] = ()) -> tuple[Checksum, BlockIndex, KnownFiles]:
+        rows = frame if copy_of is None else fitting_rows(fields, frame)
+        return write_files(folder, rows, plan.layout, plan.writing, plan.items, plan.joins, others)
+
+    if len(waves) > 1:
+        rows, index, files = write_waves(folder, waves, key_of(opened, plan, entry), write)
+        _check_is_all(opened, rows)
+        entry = write_layout(folder.side, entry, plan.layout)
+    else:
+        entry = write_layout(folder.side, entry, plan.layout)
+        rows, index, files = write(waves[0].frame)
     if copy_of is not None:
         check_same_rows(copy_of, rows)
     wanted = files_let_pass(plan.predicates, index.blocks, entry.schema) if index.cells is None else {}
@@ -137,6 +175,15 @@ def _write_table(opened: Source, plan: Plan, place: str, copy_of: TableState | N
     state = TableState("parquet", name, (entry,), (done,), None if copy_of is None else copy_of.writes)
     write_first_state(folder.side, state)
     return files
+
+
+def _check_is_all(opened: Source, written: Checksum) -> None:
+    """Raise HedgerowError unless the waves together have as many rows as the source."""
+    if written.rows != opened.rows:
+        raise HedgerowError(
+            f"the waves have {written.rows} rows, but {opened.origin} has {opened.rows}, so nothing is changed: the "
+            "source changed meanwhile"
+        )
 
 
 def check_same_rows(table: TableState, rows: Checksum) -> None:
