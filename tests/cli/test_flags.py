@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from hedgerow.cli.flags import AdviseFlags, LearnFlags
+from hedgerow.cli.flags import AdviseFlags, LearnFlags, WriteFlags
 from hedgerow.pipeline.learn_options import LearnOptions
+from hedgerow.pipeline.write_options import WriteOptions
 
 OTHERS: dict[str, Any] = {
     "block_rows": 7,
@@ -33,3 +34,19 @@ def test_learn(name: str) -> None:
 def test_advise(name: str) -> None:
     given = {name: {**OTHERS, "storage": 2}[name]}
     assert AdviseFlags(**given).options() == LearnOptions(**{**asdict(LearnOptions()), **given})
+
+
+WRITING: dict[str, Any] = {
+    "max_block_rows": 7,
+    "sort_by": ["day"],
+    "statistics": 5,
+    "retries": 2,
+    "lookup_share": 0.25,
+    "wave_bytes": "3MB",
+}
+
+
+@pytest.mark.parametrize("name", WRITING)
+def test_apply(name: str) -> None:
+    given = {name: WRITING[name]}
+    assert WriteFlags(**given).options() == WriteOptions(**{**asdict(WriteOptions()), **given})

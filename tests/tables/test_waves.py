@@ -109,6 +109,12 @@ def test_a_table_in_waves(
     assert told[-1].endswith("about 0 seconds left")
 
 
+@pytest.mark.parametrize("size", ["", "many", "3 apples", "-1GB"])
+def test_a_size_that_is_none(size: str) -> None:
+    with pytest.raises(hr.HedgerowError, match="a wave size is written like 64MB"):
+        hr.WriteOptions(wave_bytes=size)
+
+
 class Interrupted(Exception):
     """The run stops here."""
 
