@@ -394,6 +394,24 @@ def test_others_change_the_table_between_waves(delta: SparkSession, table: str, 
     assert managed.read().count() == ROWS - ROWS // 10 + 1
 
 
+def test_a_wave_begins_again_after_a_conflict(delta: SparkSession, table: str, learned: hr.Learned) -> None:
+    real, calls = Rewrite.commit, [0]
+
+    def commit(self: Rewrite, *args: Any) -> int:
+        calls[0] += 1
+        if calls[0] == 2:
+            delta.sql(f"DELETE FROM delta.`{table}` WHERE id % 10 = 3")  # replaces every file
+            one_more(delta, table)
+        return real(self, *args)
+
+    options = hr.WriteOptions(wave_bytes=in_waves(delta, table).wave_bytes, retries=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Rewrite, "commit", commit)
+        managed = hr.apply(delta, table, learned, options=options)
+    check(delta, managed, now(delta, table))
+    assert managed.read().count() == ROWS - ROWS // 10 + 1 and calls[0] == 2
+
+
 def test_a_parquet_copy_of_a_delta_table(
     delta: SparkSession, table: str, learned: hr.Learned, tmp_path: Path, written: list[int]
 ) -> None:

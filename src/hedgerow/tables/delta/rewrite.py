@@ -8,9 +8,10 @@ deletes them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,10 +64,10 @@ def rewrite(spark: SparkSession, target: str, plan: Plan, retries: int = 0) -> N
     is changed, but for the waves before.
     """
     table = DeltaFiles(delta_log(spark, target))
-    snapshot = _prepared_snapshot(table, plan)
+    snapshot = table.snapshot()
     sizes = snapshot.files.sizes_of(_chosen_files(snapshot, plan.where))
     if sum(sizes.values()) <= plan.wave_bytes:
-        _with_retries(table, plan, snapshot, {}, retries)
+        _retried(lambda: _rewrite(table, plan, {}), retries)
         return
     entry = plan.entry(fields_of(snapshot), settings(spark), _indexed_items(plan, snapshot))
     run = run_of(table, plan, entry, snapshot, sizes)
@@ -74,29 +75,35 @@ def rewrite(spark: SparkSession, target: str, plan: Plan, retries: int = 0) -> N
     if run.done:
         progress.report(f"{run.done} of {run.waves} waves are there from an earlier run, which was killed or failed")
     for number, (names, size) in enumerate(run.left, run.done + 1):
-        snapshot = table.snapshot()
-        present = [name for name in names if name in snapshot.files.place]  # others may have replaced some meanwhile
-        if present:
-            _with_retries(table, replace(plan, where=present), snapshot, run.facts(number), retries)
-            free_shuffles(spark)
+        _retried(partial(_rewrite_present, table, plan, names, run.facts(number)), retries)
+        free_shuffles(spark)
         progress.report(f"wave {number} of {run.waves} is committed, about {time_left.after(size)} left")
 
 
-def _with_retries(table: DeltaFiles, plan: Plan, snapshot: Snapshot, facts: Mapping[str, Any], retries: int) -> None:
+def _retried(attempt: Callable[[], None], retries: int) -> None:
+    """Rewrite, and begin again so often if others changed the same files meanwhile."""
     while True:
         try:
-            _rewrite(table, plan, snapshot, facts)
+            attempt()
             return
         except Conflict:
             if retries <= 0:
                 raise
             retries -= 1
-            snapshot = _prepared_snapshot(table, plan)
 
 
-def _rewrite(table: DeltaFiles, plan: Plan, snapshot: Snapshot, facts: Mapping[str, Any]) -> None:
+def _rewrite_present(table: DeltaFiles, plan: Plan, names: Sequence[str], facts: Mapping[str, Any]) -> None:
+    """Rewrite the files of a wave that others have not replaced since the waves were chosen."""
+    place = table.snapshot().files.place
+    present = [name for name in names if name in place]
+    if present:
+        _rewrite(table, replace(plan, where=present), facts)
+
+
+def _rewrite(table: DeltaFiles, plan: Plan, facts: Mapping[str, Any]) -> None:
     """Rewrite the chosen files in one transaction. `facts`: of the operation, for the table's history."""
     log = table.log
+    snapshot = _prepared_snapshot(table, plan)
     old = _chosen_files(snapshot, plan.where)
     if not old:
         raise HedgerowError(f"{log.path} has no such file, so there is nothing to rewrite")
