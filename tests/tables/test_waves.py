@@ -291,7 +291,9 @@ def table(delta: SparkSession, tmp_path: Path) -> str:
     return str(tmp_path / "delta")
 
 
-def test_a_delta_table_in_waves(delta: SparkSession, table: str, learned: hr.Learned, capfd: Any) -> None:
+def test_a_delta_table_in_waves(
+    delta: SparkSession, table: str, learned: hr.Learned, capfd: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     expected = answer(now(delta, table))
     managed = hr.apply(delta, table, learned, options=in_waves(delta, table))
     check(delta, managed, now(delta, table))
@@ -302,12 +304,14 @@ def test_a_delta_table_in_waves(delta: SparkSession, table: str, learned: hr.Lea
     assert managed.verify()["unknown_files"] == 0
     assert "apply: wave 3 of 3 is committed" in capfd.readouterr().err
     before = set(managed.known.names)
+    monkeypatch.setattr("hedgerow.tables.delta.rewrite._MAX_DEAD_PARTS", 1)
     managed = hr.apply(delta, table, learned, options=in_waves(delta, table))  # a new run, for the last one has ended
     assert not before & set(managed.known.names) and len(managed.history()) > WAVES
     assert answer(now(delta, table)) == expected
     version = managed.history()[0]["version"]
     managed = managed.rollback()
     assert set(managed.known.names) == before and managed.history()[0]["version"] == version + 1
+    assert managed.verify()["unknown_files"] == 0
     managed = managed.rollback()
     assert answer(managed.read()) == expected
     with pytest.raises(hr.HedgerowError, match="no rewrite"):
@@ -410,6 +414,32 @@ def test_a_wave_begins_again_after_a_conflict(delta: SparkSession, table: str, l
         managed = hr.apply(delta, table, learned, options=options)
     check(delta, managed, now(delta, table))
     assert managed.read().count() == ROWS - ROWS // 10 + 1 and calls[0] == 2
+
+
+def after_commit(patch: pytest.MonkeyPatch, call: int, change: Callable[[], Any]) -> None:
+    """Let others change the table after a run's commit of this number."""
+    real, calls = Rewrite.commit, [0]
+
+    def commit(self: Rewrite, *args: Any) -> int:
+        version = real(self, *args)
+        calls[0] += 1
+        if calls[0] == call:
+            change()
+        return version
+
+    patch.setattr(Rewrite, "commit", commit)
+
+
+def test_others_optimize_between_waves(delta: SparkSession, table: str, learned: hr.Learned) -> None:
+    expected, options = answer(now(delta, table)), in_waves(delta, table)
+    with pytest.MonkeyPatch.context() as patch:
+        after_commit(patch, 1, lambda: delta.sql(f"OPTIMIZE delta.`{table}`"))
+        managed = hr.apply(delta, table, learned, options=options)
+    assert answer(managed.read()) == expected  # the other waves' files are gone, so there is nothing to rewrite
+    managed = hr.apply(delta, table, learned, options=options)
+    check(delta, managed, now(delta, table))
+    assert managed.verify()["unknown_files"] == 0 and answer(now(delta, table)) == expected
+    assert answer(managed.rollback().read()) == expected
 
 
 def test_a_parquet_copy_of_a_delta_table(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from hedgerow.tables.delta.files import DeltaFiles
+from hedgerow.tables.delta.waves import runs_of
 from hedgerow.tables.managed import ManagedTable
 
 _MOSTLY = 0.5  # of a layout's bytes: if more are gone, it is replaced
@@ -15,11 +17,14 @@ def rewrites_of_others(managed: ManagedTable | None) -> list[str]:
     """Return the OPTIMIZE commands of others after which the table was laid out again, and then the last one.
 
     None counts as long as most files of the last rewrite are there. The oldest comes first."""
-    if managed is None or not isinstance(managed.format, DeltaFiles) or not _is_replaced(managed):
+    if managed is None or not isinstance(managed.format, DeltaFiles):
         return []
     done = [o for o in managed.state.operations if o.get("version") is not None]
+    runs = runs_of(o for o in done if o["operation"] == "apply")
+    if not _is_replaced(managed, runs):
+        return []
     sizes = {part.id: float(sum(part.known.sizes_by_name.values())) for part in managed.parts}
-    own = {int(o["version"]): sizes.get(o["part"], 0.0) for o in done if o["operation"] == "apply"}
+    own = {int(run[-1]["version"]): sum(sizes.get(o["part"], 0.0) for o in run) for run in runs}
     ours = {int(o["version"]) for o in done}  # a rollback is an OPTIMIZE for Delta too
     listed = managed.format.log.history().where("operation = 'OPTIMIZE'")
     rows = listed.select("version", "operationParameters", "operationMetrics").collect()
@@ -49,11 +54,14 @@ def last_between(own: Mapping[int, float], others: Iterable[tuple[int, str, floa
     return last.values()
 
 
-def _is_replaced(managed: ManagedTable) -> bool:
-    laid_out = next((part for part in reversed(managed.parts) if not part.entry.was_appended), None)
-    if laid_out is None:
+def _is_replaced(managed: ManagedTable, runs: Sequence[Sequence[Mapping[str, Any]]]) -> bool:
+    """True if most bytes of the last rewrite, with all its waves, are gone."""
+    laid_out = [part for part in managed.parts if not part.entry.was_appended]
+    if not laid_out:
         return False
-    sizes, files = laid_out.known.sizes_by_name, managed.snapshot().files
+    run = next((ids for run in runs if laid_out[-1].id in (ids := {o["part"] for o in run})), {laid_out[-1].id})
+    files = managed.snapshot().files
+    sizes = {name: size for part in laid_out if part.id in run for name, size in part.known.sizes_by_name.items()}
     left = float(files.sizes[files.places_of(sizes)].sum())
     return left < (1 - _MOSTLY) * sum(sizes.values())
 

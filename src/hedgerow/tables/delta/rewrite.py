@@ -39,7 +39,7 @@ from hedgerow.spark.write.exact_writing import exact_writing
 from hedgerow.spark.write.partition_files import placed
 from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.delta.files import DeltaFiles
-from hedgerow.tables.delta.waves import last_run, run_of
+from hedgerow.tables.delta.waves import run_of, runs_of
 from hedgerow.tables.entry import Entry, Fields, struct_of
 from hedgerow.tables.formats import check_names, footers_and_terms, schema_at
 from hedgerow.tables.known_files import KnownFiles, file_names
@@ -52,7 +52,8 @@ from hedgerow.tables.stored_joins import joins_of, to_store
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_MAX_DEAD_PARTS = 10  # so many parts without a file of the newest version are kept, for older versions
+_MAX_DEAD_PARTS = 10  # so many parts without a file of the newest version are kept, for older versions and rollbacks
+_MAX_DEAD_RUNS = 2  # the same for runs of many waves
 _GENERATED = "delta.generationExpression"
 _WRITER_OPTIONS = {"compression": "compression", "maxrecordsperfile": "maxRecordsPerFile"}
 
@@ -75,7 +76,11 @@ def rewrite(spark: SparkSession, target: str, plan: Plan, retries: int = 0) -> N
     if run.done:
         progress.report(f"{run.done} of {run.waves} waves are there from an earlier run, which was killed or failed")
     for number, (names, size) in enumerate(run.left, run.done + 1):
-        _retried(partial(_rewrite_present, table, plan, names, run.facts(number)), retries)
+        try:
+            _retried(partial(_rewrite_present, table, plan, names, run.facts(number)), retries)
+        except HedgerowError as error:
+            kind = Conflict if isinstance(error, Conflict) else HedgerowError
+            raise kind(f"wave {number} of {run.waves} failed, and those before it are committed: {error}") from error
         free_shuffles(spark)
         progress.report(f"wave {number} of {run.waves} is committed, about {time_left.after(size)} left")
 
@@ -141,14 +146,16 @@ def _rewrite(table: DeltaFiles, plan: Plan, facts: Mapping[str, Any]) -> None:
         update_state(table.side, "delta", lambda state, _: _with_version(state, added.id, version))
 
 
-def _list_part(table: DeltaFiles, name: str, entry: Entry, snapshot: Snapshot, done: Mapping[str, object]) -> None:
+def _list_part(table: DeltaFiles, name: str, entry: Entry, snapshot: Snapshot, done: Mapping[str, Any]) -> None:
     """List one more part in the state. Drop damaged parts, and the oldest ones whose files are not in the snapshot."""
 
     def with_part(state: TableState, _: int) -> TableState:
         present = snapshot.files.place
         parts = [part for part in parts_of(table.side, state.parts) if part.is_readable]
         dead = [part.id for part in parts if not any(name in present for name in part.known.names)]
-        entries = tuple(part.entry for part in parts if part.id not in dead[:-_MAX_DEAD_PARTS])
+        most_waves = max(o.get("waves", 1) for o in (*state.operations, done))
+        kept = dead[-max(_MAX_DEAD_PARTS, _MAX_DEAD_RUNS * most_waves) :]
+        entries = tuple(part.entry for part in parts if part.id in kept or part.id not in dead)
         changed = replace(state, name=state.name or name, parts=entries).with_part(entry, done)
         return with_joined_appends(table.side, changed)
 
@@ -359,7 +366,7 @@ def roll_back(table: DeltaFiles, state: TableState, parts: Sequence[Part]) -> No
     rewrites = [o for o in state.operations if o["operation"] == "apply" and "version" in o]
     if not rewrites:
         raise HedgerowError(f"{log.path} has no rewrite of Hedgerow's to take back")
-    run, snapshot = last_run(rewrites), log.snapshot()
+    run, snapshot = runs_of(rewrites)[-1], log.snapshot()
     first, by_id = run[0]["version"] - 1, {part.id: part for part in parts}
     unchanged, replaced = list[str](), dict[int, list[str]]()
     for wave in run:

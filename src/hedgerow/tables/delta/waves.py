@@ -10,7 +10,7 @@ files that no finished wave of the run has written.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -53,8 +53,7 @@ def run_of(table: DeltaFiles, plan: Plan, entry: Entry, snapshot: Snapshot, size
     """Return the waves in which files of these sizes are rewritten.
 
     `entry`: the entry of the part that the rewrite writes, without its id."""
-    where = plan.where if isinstance(plan.where, str) else None
-    facts = [encode(replace(entry, origin={})), layout_to_json(plan.layout), where]
+    facts = [encode(replace(entry, origin={})), layout_to_json(plan.layout), plan.where]
     key = digest(json.dumps(facts, sort_keys=True).encode())[:12]
     number = newest_state(table.side)
     state = read_state(table.side, number) if number else TableState("delta")
@@ -76,15 +75,21 @@ def _finished(table: DeltaFiles, state: TableState, key: str, snapshot: Snapshot
             last, written = done["wave"], written | files
             if last == done["waves"]:  # that run has ended
                 last, written = 0, set()
-    return last, written
+    return (last, written) if written else (0, written)  # if others replaced all of its files, the run begins again
 
 
-def last_run(rewrites: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the last of these rewrites with the waves of the same run before it, the oldest first."""
-    *before, last = rewrites
-    run = [last]
-    for earlier in reversed(before):
-        if "run" not in last or earlier.get("run") != last["run"] or earlier["wave"] >= run[0]["wave"]:
-            break
-        run.insert(0, earlier)
-    return run
+def runs_of(rewrites: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+    """Return these rewrites, the oldest first, with all waves of a run in one list.
+
+    >>> waves = [{"version": v, "run": "a", "wave": wave} for v, wave in ((3, 1), (4, 2), (5, 1))]
+    >>> [[o["version"] for o in run] for run in runs_of([{"version": 1}, {"version": 2}, *waves])]
+    [[1], [2], [3, 4], [5]]
+    """
+    runs: list[list[Mapping[str, Any]]] = []
+    for rewrite in rewrites:
+        before = runs[-1][-1] if runs else {}
+        if "run" in rewrite and rewrite["run"] == before.get("run") and rewrite["wave"] > before["wave"]:
+            runs[-1].append(rewrite)
+        else:
+            runs.append([rewrite])
+    return runs
