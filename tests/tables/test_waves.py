@@ -223,6 +223,17 @@ def test_waves_of_another_run_are_written_again(
     check(spark, table, spark.read.parquet(source))
 
 
+def test_files_without_rows_and_a_wave_for_each_file(
+    spark: SparkSession, source: str, learned: hr.Learned, tmp_path: Path, written: list[int]
+) -> None:
+    for _ in range(2):
+        spark.read.parquet(source).where("false").coalesce(1).write.mode("append").parquet(source)
+    files = len(parquet(Path(source)))
+    table = hr.apply(spark, source, learned, str(tmp_path / "table"), hr.WriteOptions(wave_bytes="1B"))
+    assert len(written) == files and written.count(0) == 2
+    check(spark, table, spark.read.parquet(source))
+
+
 def test_rows_that_are_lost_are_noticed(
     spark: SparkSession, source: str, learned: hr.Learned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -280,6 +291,21 @@ def test_a_replica_in_waves(
     check(spark, table, spark.read.parquet(source))
     assert table.verify()["replicas"] == {"second": "as the table"}
     assert not [f for f in Path(to).rglob("wave-*")]
+
+
+def test_a_table_with_an_unfinished_replica_is_replaced(
+    spark: SparkSession, source: str, learned: hr.Learned, tmp_path: Path
+) -> None:
+    to = str(tmp_path / "table")
+    table = hr.apply(spark, source, learned, to)
+    options = hr.WriteOptions(wave_bytes=f"{sum(table.known.sizes.tolist()) // 2}B")
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Interrupted):
+        patch.setattr(Folder, "delete", lambda *_: None)  # as if the process was killed
+        interrupt(patch, write, "write_blocks", 1, False)
+        hr.apply(spark, to, by_ranges(spark, source, "id", ROWS // 4, ASKED), to, options, replica="second")
+    assert next(Path(to).glob("_hedgerow/replicas/.second.*"))
+    table = hr.apply(spark, source, learned, to, overwrite=True)
+    check(spark, table, spark.read.parquet(source))
 
 
 # --- Delta ---

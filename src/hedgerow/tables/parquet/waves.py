@@ -107,13 +107,12 @@ def write_waves(
     folder: ParquetFolder,
     waves: Sequence[Wave],
     key: str,
+    finished: dict[int, Finished],
     write: Callable[[DataFrame, Collection[str]], Written],
 ) -> Written:
     """Write each wave that is not finished yet; return the checksum, the index and the files of all.
 
     `write`: writes rows into the folder, which has files of these names already."""
-    finished = _finished(folder, key, len(waves))
-    _keep_only(folder, finished)
     time_left = TimeLeft(sum(wave.size for i, wave in enumerate(waves, 1) if i not in finished))
     progress, of = Progress("apply"), f"of {len(waves)}"
     if finished:
@@ -156,13 +155,14 @@ def _finish(folder: ParquetFolder, number: int, key: str, written: Written) -> F
     return Finished(folder.side, number, key, checksum, seals)
 
 
-def _finished(folder: ParquetFolder, key: str, waves: int) -> dict[int, Finished]:
-    """Return the finished waves of this key whose files all exist, by number."""
+def keep_finished(folder: ParquetFolder, key: str, waves: int) -> dict[int, Finished]:
+    """Return the finished waves of this key whose files all exist, by number; delete all else in the folder."""
     finished, present = dict[int, Finished](), folder.data_files().items()
     for record in _records(folder.side):
         with suppress(HedgerowError):  # a damaged one is written again
             if record.key == key and record.number <= waves and record.written[2].visible_sizes.items() <= present:
                 finished[record.number] = record
+    _keep_only(folder, finished)
     return finished
 
 
@@ -182,11 +182,11 @@ def _keep_only(folder: ParquetFolder, finished: dict[int, Finished]) -> None:
     root = Folder(folder.spark, folder.path)
     data = {name for done in finished.values() for name in done.written[2].names}
     side = {name for done in finished.values() for name in (done.name, *done.seals)}
-    for name in root.sizes().keys() - data - {SIDE}:
-        root.delete(name)
-    for name in folder.side.sizes().keys() - side:
+    for name in folder.side.sizes().keys() - side:  # first, so that no state lists deleted files
         if not re.fullmatch(CLAIM, name):
             folder.side.delete(name)
+    for name in root.sizes().keys() - data - {SIDE}:
+        root.delete(name)
 
 
 def take_over(spark: SparkSession, target: str, around: str, partial: str) -> None:

@@ -34,7 +34,15 @@ from hedgerow.tables.parquet.exchange import exchange
 from hedgerow.tables.parquet.folder import ParquetFolder, side_of
 from hedgerow.tables.parquet.runs import delete_left_behind, ended_partial, new_partial
 from hedgerow.tables.parquet.target import Contents, check_target
-from hedgerow.tables.parquet.waves import forget_waves, has_waves, key_of, take_over, waves_of_plan, write_waves
+from hedgerow.tables.parquet.waves import (
+    forget_waves,
+    has_waves,
+    keep_finished,
+    key_of,
+    take_over,
+    waves_of_plan,
+    write_waves,
+)
 from hedgerow.tables.part import write_layout, write_part
 from hedgerow.tables.rewrite_plan import Plan
 from hedgerow.tables.state import TableState, operation, write_first_state
@@ -160,9 +168,11 @@ def _write_table(
         return write_files(folder, rows, plan.layout, plan.writing, plan.items, plan.joins, others)
 
     if len(waves) > 1:
-        rows, index, files = write_waves(folder, waves, key_of(opened, plan, entry), write)
-        _check_is_all(opened, rows)
+        key = key_of(opened, plan, entry)
+        finished = keep_finished(folder, key, len(waves))
         entry = write_layout(folder.side, entry, plan.layout)
+        rows, index, files = write_waves(folder, waves, key, finished, write)
+        _check_is_all(opened, rows)
     else:
         entry = write_layout(folder.side, entry, plan.layout)
         rows, index, files = write(waves[0].frame)
