@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -275,6 +276,22 @@ def test_what_cannot_be_divided_is_written_at_once(
     assert isinstance(overlap.layout, OverlapLayout)
     with pytest.warns(hr.HedgerowWarning, match="because the layout keeps rows in several blocks"):
         hr.apply(spark, source, overlap, str(tmp_path / "overlap"), options)
+    assert written == [ROWS, ROWS]
+
+
+def test_a_small_partitioned_table_of_the_catalog(
+    spark: SparkSession, learned: hr.Learned, tmp_path: Path, written: list[int]
+) -> None:
+    rows(spark).write.partitionBy("v").option("path", str(tmp_path / "source")).saveAsTable("parted")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", hr.HedgerowWarning)  # Spark's guess of its size is huge
+            table = hr.apply(spark, "parted", learned, str(tmp_path / "table"))
+        check(spark, table, spark.table("parted"))
+        with pytest.warns(hr.HedgerowWarning, match="written at once, because it is not a list of plain files"):
+            hr.apply(spark, "parted", learned, str(tmp_path / "other"), hr.WriteOptions(wave_bytes="1KB"))
+    finally:
+        spark.sql("DROP TABLE parted")
     assert written == [ROWS, ROWS]
 
 

@@ -79,8 +79,14 @@ def input_roots(frame: DataFrame) -> list[str]:
 
 def input_bytes(frame: DataFrame) -> int:
     """Return the bytes of the files that the frame's rows are read from, as far as Spark's plan names them."""
-    locations = _locations(frame._jdf.queryExecution().analyzed().collectLeaves())
-    return sum(int(location.sizeInBytes()) for location in locations)
+    to_seq = frame.sparkSession._jvm.org.apache.spark.api.python.PythonUtils.toSeq  # type: ignore[union-attr]
+
+    def size(location: Any) -> int:
+        if location.getClass().getSimpleName() == "CatalogFileIndex":  # its own size may be a huge guess
+            location = location.filterPartitions(to_seq([]))
+        return int(location.sizeInBytes())
+
+    return sum(map(size, _locations(frame._jdf.queryExecution().analyzed().collectLeaves())))
 
 
 def folders_read(frame: DataFrame) -> list[str]:
