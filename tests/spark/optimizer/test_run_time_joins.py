@@ -6,8 +6,11 @@ The table has 8 files, each with a range of every key.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from hashlib import md5
 from pathlib import Path
+from threading import Thread
+from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -227,6 +230,68 @@ def test_keys_that_come_too_late(over: SparkSession) -> None:
             with temporary_settings(over, {**NO_BROADCAST, "spark.sql.adaptive.enabled": adaptive}):
                 assert both(over, sql) == [FILES]
                 assert read(over) == [None]
+
+
+TWO_SIDES = (
+    "SELECT t.id FROM t JOIN some s ON t.id = s.id JOIN (SELECT * FROM side WHERE id < 1000) o ON t.number = o.number"
+)
+
+
+@contextmanager
+def busy(spark: SparkSession) -> Iterator[None]:
+    """Let tasks that sleep take all cores of the session."""
+    context = spark.sparkContext
+    cores = context.defaultParallelism
+    nap = spark.range(0, cores, 1, cores).selectExpr("reflect('java.lang.Thread', 'sleep', 600000L)")
+
+    def rest() -> None:
+        context.setJobGroup("nap", "takes all cores", interruptOnCancel=True)
+        with suppress(Exception):  # it is cancelled
+            nap.write.format("noop").mode("append").save()
+
+    resting = Thread(target=rest)
+    resting.start()
+    try:
+        wait_for_jobs(spark, 1)
+        yield
+    finally:
+        context.cancelJobGroup("nap")
+        resting.join()
+
+
+def wait_for_jobs(spark: SparkSession, jobs: int) -> None:
+    end = monotonic() + 100
+    while len(spark.sparkContext.statusTracker().getActiveJobsIds()) < jobs:
+        assert monotonic() < end
+        sleep(0.01)
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_the_keys_of_two_sides_are_looked_for_at_once(over: SparkSession, adaptive: str) -> None:
+    with temporary_settings(over, {**NO_BROADCAST, "spark.sql.adaptive.enabled": adaptive}):
+        frame = over.sql(TWO_SIDES)
+        asking = Thread(target=frame.collect)
+        with busy(over):
+            asking.start()
+            wait_for_jobs(over, 3)
+        asking.join()
+    assert [scan.files for scan in scans(frame) if scan.root.endswith("/t")] == [1]
+
+
+def test_two_sides_that_come_too_late_share_the_time(over: SparkSession) -> None:
+    seconds = 4
+    late = {**NO_BROADCAST, "spark.sql.adaptive.enabled": "false", "hedgerow.runtimeSeconds": str(seconds)}
+    with temporary_settings(over, late):
+        frame = over.sql(TWO_SIDES)
+        frame._jdf.queryExecution().executedPlan()
+        asking = Thread(target=frame.collect)
+        with busy(over):
+            begun = monotonic()
+            asking.start()
+            wait_for_jobs(over, 4)  # the query itself, too
+            assert seconds < monotonic() - begun < 2 * seconds
+        asking.join()
+    assert [scan.files for scan in scans(frame) if scan.root.endswith("/t")] == [FILES]
 
 
 def test_the_index_describes_the_keys_of_joins(

@@ -4,6 +4,7 @@ import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.DynamicPruningExpression;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -34,7 +35,7 @@ final class FilesOfKeys extends Expression implements CodegenFallback, Serializa
      *
      * @param areSearched whether Spark has looked the keys up in the bounds
      * @param filters null if there are none
-     * @param budget the seconds that the query waits for a second run
+     * @param budget the seconds that the query waits for second runs
      */
     record Join(FileBounds bounds, boolean areSearched, KeyFilters filters, double budget) {
         Chosen chosen(Object[] keys) {
@@ -59,12 +60,18 @@ final class FilesOfKeys extends Expression implements CodegenFallback, Serializa
     private final transient List<Expression> children; // the number of the file, then a subquery for each join
     private final transient List<Join> joins;
     private final transient ReadFiles read;
+    private final transient AtomicLong waitedSince; // for second runs
     private transient List<Chosen> chosen; // by the keys of joins that are known; null: not looked at yet
 
     FilesOfKeys(List<Expression> children, List<Join> joins, ReadFiles read) {
+        this(children, joins, read, new AtomicLong());
+    }
+
+    private FilesOfKeys(List<Expression> children, List<Join> joins, ReadFiles read, AtomicLong waitedSince) {
         this.children = children;
         this.joins = joins;
         this.read = read;
+        this.waitedSince = waitedSince;
     }
 
     @Override
@@ -116,7 +123,7 @@ final class FilesOfKeys extends Expression implements CodegenFallback, Serializa
     /** Returns a planned subquery with a limit of time. Spark starts it before the scan, and then waits for it. */
     private Expression inTime(Expression child, Join join) {
         return child instanceof DynamicPruningExpression pruning && pruning.child() instanceof InSubqueryExec run
-            && run.plan() instanceof SubqueryExec ? new KeysInTime(run, join.budget) : child;
+            && run.plan() instanceof SubqueryExec ? new KeysInTime(run, join.budget, waitedSince) : child;
     }
 
     /** Plans go to executors with their conditions: these get one of Spark's own in its place, and never evaluate it. */
@@ -135,7 +142,7 @@ final class FilesOfKeys extends Expression implements CodegenFallback, Serializa
         for (int i = 0; i < joins.size(); i++) {
             planned.set(i + 1, inTime(planned.get(i + 1), joins.get(i)));
         }
-        return new FilesOfKeys(List.copyOf(planned), joins, read);
+        return new FilesOfKeys(List.copyOf(planned), joins, read, waitedSince);
     }
 
     @Override

@@ -4,6 +4,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicLong;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -19,15 +20,21 @@ import scala.collection.immutable.Seq;
 /**
  * A second run of a side for its keys, for which the query waits only so long. Without the keys, all files stay. The run
  * itself goes on to its end: it reads little.
+ *
+ * <p>Spark starts the runs of a scan together, and then waits for one after the other. They share the time.
  */
 final class KeysInTime extends ExecSubqueryExpression {
+    private static final double MOMENT = 0.1; // seconds in which a run that has ended gives its keys
+
     private final InSubqueryExec run; // no child: Spark would wait for it, too
     private final double seconds;
+    private final AtomicLong waitedSince; // for a run of the same scan; 0: not yet
     private volatile boolean isFinished; // else its result may not be whole yet
 
-    KeysInTime(InSubqueryExec run, double seconds) {
+    KeysInTime(InSubqueryExec run, double seconds, AtomicLong waitedSince) {
         this.run = run;
         this.seconds = seconds;
+        this.waitedSince = waitedSince;
     }
 
     /** Returns the run with its keys; null if they came too late, or not at all. */
@@ -49,7 +56,7 @@ final class KeysInTime extends ExecSubqueryExpression {
         waiting.setDaemon(true);
         waiting.start();
         try {
-            result.get((long) (seconds * 1e9), TimeUnit.NANOSECONDS);
+            result.get((long) (secondsLeft() * 1e9), TimeUnit.NANOSECONDS);
             isFinished = true;
         } catch (TimeoutException | ExecutionException late) {
             PruningRule.LOG.info("Hedgerow goes on without the keys of a join: " + late);
@@ -59,6 +66,12 @@ final class KeysInTime extends ExecSubqueryExpression {
         }
     }
 
+    private double secondsLeft() {
+        boolean isFirst = waitedSince.compareAndSet(0, System.nanoTime());
+        double waited = isFirst ? 0 : (System.nanoTime() - waitedSince.get()) / 1e9;
+        return Math.max(seconds - waited, Math.min(seconds, MOMENT));
+    }
+
     @Override
     public BaseSubqueryExec plan() {
         return run.plan();
@@ -66,7 +79,7 @@ final class KeysInTime extends ExecSubqueryExpression {
 
     @Override
     public ExecSubqueryExpression withNewPlan(BaseSubqueryExec plan) {
-        return new KeysInTime(run.withNewPlan(plan), seconds);
+        return new KeysInTime(run.withNewPlan(plan), seconds, waitedSince);
     }
 
     @Override
@@ -76,7 +89,7 @@ final class KeysInTime extends ExecSubqueryExpression {
 
     @Override
     public Expression canonicalized() {
-        return new KeysInTime(run.canonicalized(), seconds);
+        return new KeysInTime(run.canonicalized(), seconds, waitedSince);
     }
 
     @Override
