@@ -9,7 +9,7 @@ import pytest
 
 from hedgerow.spark.start.delta_jars import delta_settings
 from scripts.build_jar import compiler
-from tests.support.door import OFF, QUERY, REPORT, SESSION, Door, classes, free_port
+from tests.support.door import JOIN, JOIN_REPORT, LINES, QUERY, REPORT, SESSION, Door, classes, free_port
 from tests.support.things_table import FILES
 
 
@@ -47,6 +47,9 @@ SCALA = """
 def show(query: String) = spark.sql(query).collect.foreach(row => println(row.mkString("\\t")))
 show("{query}")
 show("{report}")
+spark.conf.set("hedgerow.runtimeBytes", 0)
+show("{join}")
+show("{join_report}")
 spark.conf.set("hedgerow.enabled", false)
 println(spark.table("{table}").where($"number" < 20).select(lit("row"), $"id", $"price", $"kind", $"word")
   .collect.map(_.mkString("\\t")).mkString("\\n"))
@@ -57,7 +60,10 @@ println(spark.table("{table}").where($"number" < 20).select(lit("row"), $"id", $
 @pytest.mark.long
 def test_spark_shell(things: str, tmp_path: Path) -> None:
     door, table = Door.made(tmp_path), f"parquet.`{things}`"
-    snippet = SCALA.format(query=QUERY.format(table=table), report=REPORT, table=table)
+    join = JOIN.format(table=table)
+    snippet = SCALA.format(
+        query=QUERY.format(table=table), report=REPORT, join=join, join_report=JOIN_REPORT, table=table
+    )
     door.check(door.run("spark-shell", typed=snippet), things)
 
 
@@ -74,9 +80,9 @@ spark.stop()
 
 
 def test_spark_submit_of_python(things: str, tmp_path: Path) -> None:
-    door, query = Door.made(tmp_path), QUERY.format(table=f"parquet.`{things}`")
+    door, lines = Door.made(tmp_path), [line.format(table=f"parquet.`{things}`") for line in LINES]
     (tmp_path / "program.py").write_text(PYTHON)
-    door.check(door.run("spark-submit", "program.py", query, REPORT, OFF, query), things)
+    door.check(door.run("spark-submit", "program.py", *lines), things)
 
 
 JAVA = """
@@ -99,12 +105,12 @@ public class Program {
 
 @pytest.mark.long
 def test_spark_submit_of_java(things: str, tmp_path: Path) -> None:
-    door, query = Door.made(tmp_path), QUERY.format(table=f"parquet.`{things}`")
+    door, lines = Door.made(tmp_path), [line.format(table=f"parquet.`{things}`") for line in LINES]
     (tmp_path / "Program.java").write_text(JAVA)
     compiled = classes(tmp_path / "classes", tmp_path / "Program.java", compiler())
     with zipfile.ZipFile(tmp_path / "program.jar", "w") as jar:
         jar.write(compiled / "Program.class", "Program.class")
-    door.check(door.run("spark-submit", "--class", "Program", "program.jar", query, REPORT, OFF, query), things)
+    door.check(door.run("spark-submit", "--class", "Program", "program.jar", *lines), things)
 
 
 @pytest.mark.long

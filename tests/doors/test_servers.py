@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hedgerow.spark.start.delta_jars import delta_settings
-from tests.support.door import CONNECT, QUERY, SESSION, THRIFT, Door, free_port, thrift_address
+from tests.support.door import ANY_SIZE, CONNECT, JOIN, QUERY, SESSION, THRIFT, Door, free_port, thrift_address
 from tests.support.other_process import run
 from tests.support.processes import LOOPBACK, helpers, listening, py4j_answer, variables
 from tests.support.things_table import FILES
@@ -62,7 +62,7 @@ import json, sys
 import hedgerow as hr
 from pyspark.sql import SparkSession
 
-port, format, path, query = sys.argv[1:]
+port, format, path, query, any_size, join = sys.argv[1:]
 spark = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").getOrCreate()
 
 
@@ -76,6 +76,9 @@ found = {"unattached": ask(spark.sql(query))}
 hr.attach(spark)
 [printed] = spark.sql("SELECT 'told', table, files, files_opened, reason FROM hedgerow_last_query()").collect()
 found |= {"printed": list(printed), "sql": ask(spark.sql(query)), "route": ask(hr.route(spark, query))}
+spark.sql(any_size)
+found["joined"] = [ask(spark.sql(join))[0], [[s.files_opened, s.files_read, s.keys] for s in hr.last_query(spark)]]
+spark.sql("RESET hedgerow.runtimeBytes")
 """
 
 READ = """
@@ -126,12 +129,13 @@ def connected(folder: Path, program: str, format: str, path: str, query: str, **
     port = free_port()
     door = Door.made(folder, spark_connect_grpc_binding_port=str(port), **own)
     with door.started("spark-submit", *CONNECT, port=port):
-        found: dict[str, Any] = run(program, str(port), format, path, query)
+        found: dict[str, Any] = run(program, str(port), format, path, query, ANY_SIZE, JOIN.format(table="things"))
     return found
 
 
 def check(found: dict[str, Any], rows: int, opened: int) -> None:
     assert len(found["off"]) == rows
+    assert found["joined"] == [[["joined", 1995, "high"], ["joined", 5, "low"]], [[FILES, 2, 2]]]
     assert found["printed"] == ["told", "things", FILES, opened, None]
     for how in ("unattached", "sql", "route", "attached again"):
         assert found[how] == [found["off"], [[opened, None]]], how

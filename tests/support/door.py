@@ -24,8 +24,13 @@ EXTENSIONS = "spark.sql.extensions"
 QUERY = "SELECT 'row', id, price, kind, word FROM {table} WHERE number < 20"
 REPORT = "SELECT 'report', table, files, files_opened, reason FROM hedgerow_last_query()"
 OFF = "SET hedgerow.enabled=false"
-# The lines of a session: the same query with skipping and without.
-SESSION = f"{QUERY};\n{REPORT};\n{OFF};\n{QUERY};\n"
+# A join with a side that only the run knows: its keys are in two files, the first and the last.
+JOIN = "SELECT 'joined', t.id, s.tag FROM {table} t JOIN VALUES (5, 'low'), (1995, 'high') AS s(number, tag) ON t.number = s.number"
+JOIN_REPORT = "SELECT 'read', files_opened, files_read, keys FROM hedgerow_last_query()"
+ANY_SIZE = "SET hedgerow.runtimeBytes=0"  # of the files among which keys choose
+# The lines of a session: the same query with skipping and without, and a join.
+LINES = QUERY, REPORT, ANY_SIZE, JOIN, JOIN_REPORT, OFF, QUERY
+SESSION = "".join(f"{line};\n" for line in LINES)
 THRIFT = "--class", "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2", "spark-internal"
 CONNECT = "--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"
 _OWN = {
@@ -114,7 +119,8 @@ class Door:
 
     def check(self, printed: str, table: str, numbers: Collection[int] = range(20), opened: int = 1) -> None:
         """Check the output of `SESSION`, and the files that it opened."""
-        lines = [line.split("\t") for line in re.findall(r"(?:row|report)\t.*\S", printed)]  # a prompt may stand before
+        # A prompt may stand before.
+        lines = [line.split("\t") for line in re.findall(r"(?:row|report|joined|read)\t.*\S", printed)]
         rows = [tuple(rest) for word, *rest in lines if word == "row"]
         half = len(numbers)
         assert len(rows) == 2 * half, printed
@@ -122,7 +128,9 @@ class Door:
         assert sorted(int(number) for number, *_ in rows[:half]) == sorted(numbers)
         [report] = [rest for word, *rest in lines if word == "report"]
         assert report[:3] == ["things", str(FILES), str(opened)] and report[3].lower() in ("null", "none"), report
-        assert self.files_opened(table) == [opened, FILES]
+        assert sorted(rest for word, *rest in lines if word == "joined") == [["1995", "high"], ["5", "low"]]
+        assert [rest for word, *rest in lines if word == "read"] == [[str(FILES), "2", "2"]]
+        assert self.files_opened(table) == [opened, 2, FILES]
 
 
 def thrift_address(port: int) -> list[str]:
