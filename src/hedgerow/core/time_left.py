@@ -14,9 +14,12 @@ class TimeLeft:
         self.left, self.done, self.start = size, 0.0, perf_counter()
 
     def after(self, size: float) -> str:
-        """Return the estimate, now that so much more is done."""
+        """Return the estimate, as the end of a sentence, now that so much more is done; nothing if all is done."""
         self.left, self.done = self.left - size, self.done + size
-        return in_words((perf_counter() - self.start) * self.left / max(1.0, self.done))
+        if self.left <= 0:
+            return ""
+        left = in_words((perf_counter() - self.start) * self.left / max(1.0, self.done))
+        return f", about {left} left"
 
 
 def in_words(seconds: float) -> str:

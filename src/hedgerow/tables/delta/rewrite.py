@@ -82,7 +82,7 @@ def rewrite(spark: SparkSession, target: str, plan: Plan, retries: int = 0) -> N
             kind = Conflict if isinstance(error, Conflict) else HedgerowError
             raise kind(f"wave {number} of {run.waves} failed, and those before it are committed: {error}") from error
         free_shuffles(spark)
-        progress.report(f"wave {number} of {run.waves} is committed, about {time_left.after(size)} left")
+        progress.report(f"wave {number} of {run.waves} is committed{time_left.after(size)}")
 
 
 def _retried(attempt: Callable[[], None], retries: int) -> None:

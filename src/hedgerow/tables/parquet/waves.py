@@ -130,7 +130,7 @@ def write_waves(
             ) from error
         finished[number] = _finish(folder, number, key, written)
         free_shuffles(folder.spark)
-        progress.report(f"wave {number} {of} is written, about {time_left.after(wave.size)} left")
+        progress.report(f"wave {number} {of} is written{time_left.after(wave.size)}")
     parts = [finished[number].written for number in sorted(finished)]
     checksum = sum((rows for rows, _, _ in parts), Checksum(0, 0, 0))
     return checksum, concat_indexes([i for _, i, _ in parts]), KnownFiles.concat([files for _, _, files in parts])
