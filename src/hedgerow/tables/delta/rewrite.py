@@ -154,8 +154,8 @@ def _list_part(table: DeltaFiles, name: str, entry: Entry, snapshot: Snapshot, d
         parts = [part for part in parts_of(table.side, state.parts) if part.is_readable]
         dead = [part.id for part in parts if not any(name in present for name in part.known.names)]
         most_waves = max(o.get("waves", 1) for o in (*state.operations, done))
-        kept = dead[-max(_MAX_DEAD_PARTS, _MAX_DEAD_RUNS * most_waves) :]
-        entries = tuple(part.entry for part in parts if part.id in kept or part.id not in dead)
+        oldest = dead[: -max(_MAX_DEAD_PARTS, _MAX_DEAD_RUNS * most_waves)]
+        entries = tuple(part.entry for part in parts if part.id not in oldest)
         changed = replace(state, name=state.name or name, parts=entries).with_part(entry, done)
         return with_joined_appends(table.side, changed)
 
@@ -368,7 +368,7 @@ def roll_back(table: DeltaFiles, state: TableState, parts: Sequence[Part]) -> No
         raise HedgerowError(f"{log.path} has no rewrite of Hedgerow's to take back")
     run, snapshot = runs_of(rewrites)[-1], log.snapshot()
     first, by_id = run[0]["version"] - 1, {part.id: part for part in parts}
-    unchanged, replaced = list[str](), dict[int, list[str]]()
+    unchanged, replaced = list[str](), list[tuple[Snapshot, list[str]]]()
     for wave in run:
         part = by_id.get(wave["part"])
         sizes = {} if part is None else part.known.sizes_by_name
@@ -380,12 +380,12 @@ def roll_back(table: DeltaFiles, state: TableState, parts: Sequence[Part]) -> No
             )
         before, after = log.snapshot(wave["version"] - 1), log.snapshot(wave["version"])
         unchanged += own
-        replaced[wave["version"]] = sorted(set(before.files.names) - set(after.files.names))
-    if any(not Folder(log.spark, "").exists(log.full_path(n)) for names in replaced.values() for n in names):
+        replaced.append((before, sorted(set(before.files.names) - set(after.files.names))))
+    if any(not Folder(log.spark, "").exists(log.full_path(n)) for _, names in replaced for n in names):
         raise HedgerowError(f"the files that the last rewrite of {log.path} replaced were vacuumed")
     transaction = begin_rewrite(snapshot)
     try:
-        brought_back = [transaction.bring_back(log.snapshot(v - 1), names) for v, names in replaced.items()]
+        brought_back = [transaction.bring_back(before, names) for before, names in replaced]
         added = Written(snapshot, [action for one in brought_back for action in one.actions])
         version = transaction.commit(added, unchanged, {"hedgerow": f"rollback {run[-1]['part']}"})
     except spark_errors() as error:
