@@ -81,7 +81,7 @@ def with_joined(
 
 
 def on_joined(p: Predicate, joined: Joined) -> Predicate:
-    """Return what a condition on the table that keys lead to says of the table where they begin."""
+    """Return a condition on joined rows as one on the table where the keys begin."""
     return on_summaries(p, joined.summaries, joined.name) if joined.summaries else below(p, joined.name)
 
 

@@ -115,7 +115,7 @@ def on_summaries(p: Predicate, summaries: Sequence[Summary], struct: str) -> Pre
 
 
 def _strongest(conditions: Sequence[Predicate]) -> list[Predicate]:
-    """Return the conditions without those that another one implies."""
+    """Drop each condition that another one implies."""
     kept: list[Predicate] = []
     for c in conditions:
         if not any(implies(other, c) for other in kept):

@@ -63,7 +63,7 @@ def partials(spark: SparkSession, path: str) -> list[str]:
 
 
 def ended_partial(path: str) -> str:
-    """Return a new name beside a table for the folder of a run that failed; like that of one that was killed."""
+    """Return a new name beside a table for the folder of a run that failed, as if the run had been killed."""
     return f"{_prefix(path)[1]}{_machine()}-{_NO_PROCESS}-{uuid4().hex[:8]}"
 
 
