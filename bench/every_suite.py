@@ -27,6 +27,7 @@ from bench.suites import (
     frontier,
     growth,
     kinds,
+    late_keys,
     lineitem,
     lookups,
     merge,
@@ -141,6 +142,9 @@ SUITES: dict[str, Suite] = {
     ),
     "route-rows": Suite(route_rows.run, "Millions of rows a second that Spark finds blocks for", 5, "mrows_per_s"),
     "attach": Suite(attach.run, "Queries with `attach`, beside the same without", 6, "ratio"),
+    "late-keys": Suite(
+        late_keys.run, "Joins whose keys are in every file, with joins at run time and without", 5, "ratio"
+    ),
 }
 
 PHYSICAL = "-physical"

@@ -13,7 +13,7 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,9 @@ import pyarrow.parquet as pq
 
 from bench.options import Options, rotated
 from bench.record import line, progress
+from hedgerow.core.predicates.nodes import Like, col
+from hedgerow.core.predicates.sql_text import predicate_text
+from hedgerow.core.pruning.block_stats import F_BIT, T_BIT, NotedCondition, Stats, collect
 from hedgerow.tables.state import Kind
 
 if TYPE_CHECKING:
@@ -64,56 +67,54 @@ def _bounds(condition: str, files: int) -> str:
 
 
 def _table(spark: SparkSession, path: str, kind: Kind, files: int) -> str:
-    """Write a managed table of tiny files without Spark, which would take an hour, and return its name in SQL."""
+    keys = np.arange(files * ROWS_OF_A_FILE, dtype=np.int64)
+    rows = pa.table({"k": keys, "word": [f"w-{k // ROWS_OF_A_FILE}-{k % 7}" for k in keys], "v": keys * 31 % 1000})
+    bits = np.full(files, F_BIT, np.uint8)
+    bits[files // 2] = T_BIT
+    condition = Like(col("word"), f"%-{files // 2}-%")
+    return managed(spark, path, kind, rows, ROWS_OF_A_FILE, ["k", "word"], [NotedCondition(condition, bits)])
+
+
+def managed(
+    spark: SparkSession,
+    path: str,
+    kind: Kind,
+    rows: pa.Table,
+    rows_of_a_file: int,
+    indexed: Sequence[str],
+    noted: Sequence[NotedCondition] = (),
+) -> str:
+    """Write a managed table of many files without Spark, which would take an hour, and return its name in SQL."""
     from hedgerow.core.index.block_index import BlockIndex
+    from hedgerow.core.layouts.tree import TreeLayout
     from hedgerow.spark.compute.checksum import Checksum
     from hedgerow.spark.optimizer.jvm_facts import settings
     from hedgerow.spark.storage.folder import Folder
     from hedgerow.spark.write.writing import Writing
     from hedgerow.tables.entry import Entry
-    from hedgerow.tables.known_files import SIDE
+    from hedgerow.tables.known_files import SIDE, KnownFiles
     from hedgerow.tables.part import write_layout, write_part
     from hedgerow.tables.state import TableState, operation, write_first_state
 
-    layout, stats, known = _written(path, files)
+    files = rows.num_rows // rows_of_a_file
+    names = [f"part-{i:05d}-bench.parquet" for i in range(files)]
+    Path(path).mkdir(parents=True)
+    for i, name in enumerate(names):
+        pq.write_table(rows.slice(i * rows_of_a_file, rows_of_a_file), f"{path}/{name}")
     if kind == "delta":
         spark.sql(f"CONVERT TO DELTA parquet.`{path}`").collect()
+    entry_of = np.arange(rows.num_rows) // rows_of_a_file
+    stats = collect({col(name): rows[name] for name in indexed}, entry=entry_of, entries=files)
+    stats = Stats(stats.rows, stats.terms, {predicate_text(one.predicate): one for one in noted})
+    sizes = np.array([Path(path, name).stat().st_size for name in names], np.int64)
+    known = KnownFiles(tuple(names), sizes, stats.rows, np.arange(files, dtype=np.int64), {})
     fields = json.loads(spark.read.format(kind).load(path).schema.json())["fields"]
     side, none = Folder(spark, f"{path}/{SIDE}"), Checksum(0, 0, 0)
-    entry = Entry("", "", "", tuple(fields), settings(spark), Writing(), (_like(files),), none)
-    entry = write_part(side, write_layout(side, entry, layout), BlockIndex(stats), known)
+    conditions = tuple(one.predicate for one in noted)
+    entry = Entry("", "", "", tuple(fields), settings(spark), Writing(), conditions, none)
+    entry = write_part(side, write_layout(side, entry, TreeLayout((), ())), BlockIndex(stats), known)
     write_first_state(side, TableState(kind, "t", (entry,), (operation("apply", 0, entry),)))
     return f"{kind}.`{path}`"
-
-
-def _like(files: int) -> Any:
-    from hedgerow.core.predicates.nodes import Like, col
-
-    return Like(col("word"), f"%-{files // 2}-%")
-
-
-def _written(path: str, files: int) -> tuple[Any, Any, Any]:
-    """Write the files and return a layout of a single block, their statistics and their list."""
-    from hedgerow.core.layouts.tree import TreeLayout
-    from hedgerow.core.predicates.nodes import col
-    from hedgerow.core.predicates.sql_text import predicate_text
-    from hedgerow.core.pruning.block_stats import F_BIT, T_BIT, NotedCondition, Stats, collect
-    from hedgerow.tables.known_files import KnownFiles
-
-    Path(path).mkdir(parents=True)
-    keys = np.arange(files * ROWS_OF_A_FILE, dtype=np.int64)
-    rows = pa.table({"k": keys, "word": [f"w-{k // ROWS_OF_A_FILE}-{k % 7}" for k in keys], "v": keys * 31 % 1000})
-    names = [f"part-{i:05d}-bench.parquet" for i in range(files)]
-    for i, name in enumerate(names):
-        pq.write_table(rows.slice(i * ROWS_OF_A_FILE, ROWS_OF_A_FILE), f"{path}/{name}")
-    stats = collect({col("k"): rows["k"], col("word"): rows["word"]}, entry=keys // ROWS_OF_A_FILE, entries=files)
-    condition = _like(files)
-    bits = np.full(files, F_BIT, np.uint8)
-    bits[files // 2] = T_BIT
-    stats = Stats(stats.rows, stats.terms, {predicate_text(condition): NotedCondition(condition, bits)})
-    sizes = np.array([Path(path, name).stat().st_size for name in names], np.int64)
-    files_known = KnownFiles(tuple(names), sizes, stats.rows, np.arange(files, dtype=np.int64), {})
-    return TreeLayout((), ()), stats, files_known
 
 
 def _ways(spark: SparkSession, kind: str) -> dict[str, Callable[[], None]]:
