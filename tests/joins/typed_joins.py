@@ -27,8 +27,8 @@ def a_value(r: Random, table: str, i: int) -> int | None:
     """Return the number of which row i of a table is made."""
     if r.random() < 0.1:
         return None
-    near = r.choice([r.randrange(-50, WIDE_ROWS + 100), r.randrange(300, 320)])
-    return i if table == "wide" else near
+    anywhere = r.random() < 0.15
+    return i if table == "wide" else r.randrange(-50, WIDE_ROWS + 100) if anywhere else r.randrange(300, 320)
 
 
 def _key(r: Random, a: str = "a", b: str = "b") -> str:
