@@ -170,3 +170,12 @@ WRITTEN: dict[str, Suite] = {
     )
 }
 EVERY = {**SUITES, **WRITTEN}
+SUITES_OF = {  # of each paper
+    "qdtree": (
+        *("fig3", "fig4", "fig8", "tpch-month", "errorlog-int", "errorlog-ext", "frontier", "prune", "route-rows"),
+        *("tpch-month-physical", "errorlog-int-physical", "errorlog-ext-physical"),
+    ),
+    "thesis": ("workloads", "features", "estimates", "merge", "replay", "replay-physical"),
+    "pando": ("correlated-like", "tpch", "tpcds", "several-trees", "correlated-like-physical", "tpch-physical"),
+    "zorder": ("zcurves", "zcurves-appends", "zcurves-physical"),
+}

@@ -9,21 +9,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.every_suite import EVERY, PHYSICAL
+from bench.every_suite import EVERY, PHYSICAL, SUITES_OF
 from bench.options import Form
 from bench.record import commit, progress
 from bench.report import lines
 from bench.report.write import LINES
-
-SUITES_OF = {
-    "qdtree": (
-        *("fig3", "fig4", "fig8", "tpch-month", "errorlog-int", "errorlog-ext", "frontier", "tpch"),
-        *("tpch-month-physical", "errorlog-int-physical", "errorlog-ext-physical"),
-    ),
-    "thesis": ("workloads", "features", "estimates", "merge", "replay", "replay-physical"),
-    "pando": ("correlated-like", "tpch", "tpcds", "several-trees", "correlated-like-physical", "tpch-physical"),
-    "zorder": ("zcurves", "zcurves-appends", "zcurves-physical"),
-}
 
 
 def main(arguments: list[str]) -> None:

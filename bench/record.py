@@ -30,9 +30,10 @@ FIELDS = (
         "seed",
         "commit",
         "versions",
+        "older",
     ),
 )
-WRITTEN_BY_RUNS = ("bench/results", "docs/results.md", "docs/results.html")
+WRITTEN_BY_RUNS = ("bench/results", "docs/results.md", "docs/results")
 PACKAGES = ("hedgerow", "numpy", "pyarrow", "sqlglot", "pyspark", "duckdb", "jax", "optax")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import hedgerow
 
-_FOLDERS = "guide|concepts|learners|decisions"
+_FOLDERS = "guide|concepts|learners|decisions|results"
 _OUTSIDE = rf"(?:\.\./)+(?!(?:{_FOLDERS})/|[\w-]+\.md)[^)]*|(?:CONTRIBUTING|CHANGELOG|SECURITY)\.md"
 
 

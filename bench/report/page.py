@@ -178,7 +178,7 @@ def _row(group: Sequence[Line], figure: str) -> Row:
         middle(group, "learn_seconds") or middle(group, "fit_seconds"),
         middle(group, "trees_per_s"),
         len(group),
-        tuple(dict.fromkeys(line["commit"] for line in group)),
+        tuple(dict.fromkeys(f"{line['commit']}{'†' if line.get('older') else ''}" for line in group)),
         params,
         learner,
         group[0].get("details", {}),

@@ -1,4 +1,4 @@
-"""Bars and curves as plain inline SVG: no script, no font and no file of its own."""
+"""Bars and curves as plain SVG: no script and no font of their own."""
 
 from __future__ import annotations
 
@@ -94,6 +94,7 @@ def _head(title: str, height: int) -> list[str]:
     return [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
         f'role="img" aria-label="{escape(title)}" font-family="sans-serif" font-size="12">',
+        '<rect width="100%" height="100%" fill="white"/>',  # a reader's page may be dark
         f'<text x="0" y="14" font-weight="bold">{escape(title)}</text>',
     ]
 

@@ -7,7 +7,7 @@ import pytest
 
 from bench.options import Options
 from bench.report.page import page
-from bench.report.write import markdown
+from bench.report.markdown import pages
 from bench.suites import features
 from bench.suites.features import COLUMNS, GRID, RECURRING, Features, questions
 from hedgerow.core.workload.statistics import comparison_points
@@ -40,7 +40,7 @@ def test_the_table_stands_beside_the_thesis() -> None:
 
     lines = [cell(Features(1, 0), 2.0, rows=50), cell(Features(1, 0), 1.1), cell(Features(1, 0, more=12), 3.0)]
     lines += [cell(Features(1, 4), 0.8), cell(Features(2, 4), 1.0)]
-    text = markdown(page(lines))
+    text = pages(page(lines))["results/thesis.md"]
     assert "| off by a factor of, 100 rows (the thesis) | 0 conditions in groups | 4 conditions in groups |" in text
     assert "| 1 columns | 1.10 (1.11) | 1.25 (1.08) |\n| 2 columns |  | 1.00 (1.29) |" in text
 

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from bench import physical
 from bench.options import Options
 from bench.report.page import page
-from bench.report.write import markdown
+from bench.report.markdown import pages
 from hedgerow.sql.workload import Workload
 
 ROWS = 4000
@@ -55,4 +55,4 @@ def test_a_line(delta: SparkSession, tmp_path: Path) -> None:
     assert len(told["decisions_ms"]) == len(physical.QUANTILES) and told["decisions_ms"][0] > 0
     least = min(told["seconds"][way] for way in physical.PEERS)
     assert line["ratio"] == pytest.approx(told["seconds"]["attached"] / least, rel=0.1)
-    assert "| qd-tree, attached |" in markdown(page([line]))
+    assert "| qd-tree, attached |" in "".join(pages(page([line])).values())
