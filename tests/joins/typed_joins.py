@@ -111,6 +111,17 @@ def _joined(r: Random) -> str:
     return r.choice([sql, f"SELECT count(*), sum(hash(*)) FROM ({sql})", f"SELECT DISTINCT * FROM ({sql})"])
 
 
+def _plain(r: Random) -> str:
+    """A join by equal columns of one type, whose small side may choose files of the large one."""
+    key, kind = r.choice("ilsdtmqr"), r.choice(["JOIN", "JOIN", "JOIN", "LEFT SEMI JOIN", "RIGHT JOIN"])
+    values = "a.id" if kind == "LEFT SEMI JOIN" else "a.id, b.id AS other"
+    hint = f"/*+ {r.choice(_HINTS)} */" if r.random() < 0.3 else ""
+    also = f" AND {_key(r)}" if r.random() < 0.2 else ""
+    mine = f"(SELECT * FROM wide WHERE {_where(r, 'wide', WIDE_ROWS)})" if r.random() < 0.3 else "wide"
+    sql = f"SELECT {hint} {values} FROM {mine} a {kind} {_side(r, 'narrow')} b ON a.{key} = b.{key}{also}"
+    return r.choice([sql, f"SELECT count(*), sum(hash(*)) FROM ({sql})"])
+
+
 def _listed(r: Random) -> str:
     (mine, theirs), column = _sides(r), r.choice("ilsdtmq")
     text = f"a.{column} {r.choice(['IN', 'IN', 'NOT IN'])} (SELECT {column} FROM {theirs} b WHERE {_where(r, 'b', 60)})"
@@ -154,4 +165,4 @@ def _union(r: Random) -> str:
 
 def a_typed_query(r: Random) -> str:
     """A join of two tables over keys of any types, written in any way."""
-    return r.choice([_joined, _joined, _joined, _listed, _correlated, _union])(r)
+    return r.choice([*[_plain] * 5, _joined, _joined, _joined, _listed, _correlated, _union])(r)
