@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from hedgerow.core.errors import EngineError, HedgerowError
@@ -82,7 +84,16 @@ def _started(memory: str, master: str, settings: Mapping[str, str]) -> SparkSess
     }
     for key, value in {**defaults, **settings}.items():
         builder = builder.config(key, value)
+    warehouse = Path("spark-warehouse").absolute()
+    if not warehouse.exists():
+        atexit.register(_remove_if_empty, warehouse)
     return builder.getOrCreate()
+
+
+def _remove_if_empty(warehouse: Path) -> None:
+    """Remove the folder that Spark makes in the current one for tables of its catalog, if it has none."""
+    with suppress(OSError):
+        warehouse.rmdir()
 
 
 def is_remote(spark: SparkSession) -> bool:
