@@ -44,14 +44,14 @@ def _is_older(line: Line) -> bool:
 @cache
 def _files(learner: str) -> frozenset[str]:
     """Return the files of ours that a learner imports, in any number of steps."""
-    found: set[str] = set()
+    reached: set[str] = set()
     left = [LEARNERS[learner].__module__]
     while left:
         file = _file(left.pop())
-        if file and file not in found:
-            found.add(file)
+        if file and file not in reached:
+            reached.add(file)
             left += _imports(file)
-    return frozenset(found)
+    return frozenset(reached)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What the page of results says first: five sentences, and a picture of seconds."""
+"""The beginning of the page of results: five sentences, and a picture of seconds."""
 
 from __future__ import annotations
 
@@ -29,25 +29,24 @@ def sentences(contents: Page) -> list[str]:
 
 def _of_seconds(contents: Page) -> list[str]:
     races = large(contents)
-    tables = _listed([OF_60_MILLION[race.suite] for race in races])
     ours = _listed([f"{race.ours:.1f}" for race in races])
     others = _listed([f"{race.best:.1f}" for race in races])
-    said = (
-        f"On 60 million rows each ({tables}), queries that no layout was learned from take {ours} s with Hedgerow, and "
-        f"{others} s on the best of the other layouts."
+    sentence = (
+        f"On 60 million rows each, queries that no layout was learned from take {ours} s with Hedgerow, and {others} s "
+        "on the best other layout."
     )
-    return [said] if races else []
+    return [sentence] if races else []
 
 
 def _of_rows(contents: Page) -> list[str]:
     gains = contents.gains
     plain = [gain.plain.read / gain.ours.read for gain in gains if gain.plain] or [1.0]
     times = [gain.times for gain in gains] or [1.0]
-    said = (
-        f"In the median of {len(gains)} tables, it reads {median(plain):.1f} times fewer rows than the best order "
-        f"without learning, and {median(times):.2f} times fewer than the best of all other methods."
+    sentence = (
+        f"Hedgerow reads {median(plain):.1f} times fewer rows than the best order without learning, and "
+        f"{median(times):.2f} times fewer than the best of all other methods (medians of {len(gains)} tables)."
     )
-    return [said] if gains else []
+    return [sentence] if gains else []
 
 
 def _of_cost(contents: Page) -> list[str]:
@@ -68,8 +67,10 @@ def _of_papers(contents: Page) -> list[str]:
     pairs = [beside for _, beside in contents.papers]
     compared = [pair for pair in pairs if pair.value is not None and pair.theirs.figure != "bound"]
     reached = sum(pair.worse == 0 for pair in compared)
-    said = f"Of {len(compared)} figures of the papers, whose data are not public, {reached} are reached on other data."
-    return [said] if compared else []
+    sentence = (
+        f"Of {len(compared)} figures of the papers, whose data are not public, {reached} are reached on other data."
+    )
+    return [sentence] if compared else []
 
 
 def picture(contents: Page) -> str:

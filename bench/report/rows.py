@@ -37,8 +37,8 @@ def _read(row: Row | None, suite: str) -> str:
 
 
 def seconds(contents: Page) -> list[tuple[str, ...]]:
-    """Return a row for each table that was written beside peers, the one that gains most first."""
-    found = sorted(raced(contents), key=lambda race: race.ours / race.best)
+    """Return a row for each table that was written beside peers, the largest gain first."""
+    races = sorted(raced(contents), key=lambda race: race.ours / race.best)
     return [
         (
             race.table,
@@ -47,7 +47,7 @@ def seconds(contents: Page) -> list[tuple[str, ...]]:
             f"**{race.ours:.1f} s** ({method(race.row.learner, {})})",
             ", ".join(race.row.commits),
         )
-        for race in found
+        for race in races
     ]
 
 
@@ -76,15 +76,15 @@ class Race:
 
 def raced(contents: Page) -> list[Race]:
     """Return the written tables with times of other layouts beside those of ours."""
-    found = []
+    races = []
     for section in contents.sections:
         for row in section.rows:
             took = row.details.get("seconds")
             if isinstance(took, Mapping) and {"source", "sorted", "attached"} <= set(took):
                 engine = f"under {str(row.params['engine']).capitalize()}" if "engine" in row.params else ""
                 names = section.suite.removesuffix(PHYSICAL), table_of(row.params), row.size, engine
-                found.append(Race(section.suite, ", ".join(filter(None, names)), row, took))
-    return found
+                races.append(Race(section.suite, ", ".join(filter(None, names)), row, took))
+    return races
 
 
 def slower(contents: Page) -> list[str]:
