@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import hedgerow as hr
+from hedgerow.picture.facts import Kind, Picture, QueryReads
 from hedgerow.picture.show import Shown
 
 ROWS = 2000
@@ -74,8 +75,24 @@ def test_it_says_what_is_so(spark: SparkSession, place: str, shown: Shown) -> No
         assert {picture.files[i].name for i in asked.opened} == set(table.files(condition))
         assert asked.rows_read == pytest.approx(sum(picture.files[i].rows for i in asked.opened) / ROWS)
         assert asked.matching == pytest.approx(everything.where(condition).count() / ROWS)
+    kinds = {kind.text: kind for kind in picture.kinds}
+    assert {len(kind.queries) for kind in kinds.values()} == {1} and len(kinds) == 5  # v = 3 and v = 4 AND ... differ
+    assert kinds["id < 300"].files == len(table.files("id < 300")) and not kinds["id < 300"].why_not_fewer
     narrow = dict(picture.narrow)
     assert narrow["v"] < 1 and narrow["id"] < 1
+
+
+def test_kinds_say_why_they_read_most_of_the_table() -> None:
+    def of(read: float, match: float | None, *undecided: str) -> str:
+        return Kind((QueryReads("x < 1", read, match, frozenset({0}), undecided=undecided),)).why_not_fewer
+
+    assert of(0.5, 0.1) == ""
+    assert of(1.0, 0.9) == "nearly all rows match"
+    assert of(1.0, None, "f(x) = 1") == "the index has no statistics for f(x) = 1"
+    assert of(0.9, 0.1).startswith("matching rows are in most files")
+    two = [QueryReads(f"x < {n}", 0.5, 0.25 * n, frozenset(range(n)), kind="x < ?") for n in (1, 2)]
+    (kind,) = Picture("t", (), tuple(two), (), None, (), (), ()).kinds
+    assert (kind.text, kind.files, kind.rows_read, kind.matching) == ("x < 1", 1.5, 0.5, 0.375)
 
 
 def test_the_page_is_whole(shown: Shown) -> None:

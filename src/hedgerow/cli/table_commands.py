@@ -101,11 +101,10 @@ def show(
     with spark_of(ctx) as spark:
         shown = hedgerow.show(spark, directory, queries)
     shown.save(html)
-    picture = shown.picture
-    Output(as_json).answer(
-        {"html": str(html), "queries": len(picture.queries), "rows_read": picture.rows_read},
-        {"page": str(html), "queries": f"{len(picture.queries):,}, which read {share(picture.rows_read)} of the rows"},
-    )
+    every = shown.picture.all_queries
+    kinds = [kind.to_dict() for kind in shown.picture.kinds]
+    read = "none" if every is None else f"{len(every.queries):,}, which read {share(every.rows_read)} of the rows"
+    Output(as_json).answer({"html": str(html), "kinds": kinds}, {"page": str(html), "queries": read})
 
 
 def describe(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOption = False) -> None:

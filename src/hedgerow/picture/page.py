@@ -18,9 +18,9 @@ from hedgerow.picture.charts import (
     stacked_levels,
 )
 from hedgerow.picture.cuts_by_level import totals
-from hedgerow.picture.facts import Branch, Picture
+from hedgerow.picture.facts import Branch, Kind, Picture
 
-_MOST_QUERIES, _OPEN_LEVELS, _MOST_LEVELS = 200, 3, 60
+_MOST_QUERIES, _MOST_KINDS, _OPEN_LEVELS, _MOST_LEVELS = 200, 50, 3, 60
 
 
 def page(picture: Picture) -> str:
@@ -47,10 +47,12 @@ def page(picture: Picture) -> str:
 def _numbers(picture: Picture) -> str:
     rows, files = sum(f.rows for f in picture.files), len(picture.files)
     numbers = [(f"{rows:,}", "rows"), (f"{files:,}", "files")]
-    if picture.queries:
-        numbers.append((percent(picture.rows_read), "of the rows read by a query"))
-    if picture.queries and picture.matching is not None:
-        numbers.append((percent(picture.matching), "match: no layout reads less"))
+    every = picture.all_queries
+    if every is not None:
+        numbers.append((f"{every.files:,.1f}", "files opened by a query"))
+        numbers.append((percent(every.rows_read), "of the rows read by a query"))
+        if every.matching is not None:
+            numbers.append((percent(every.matching), "match: no layout reads less"))
     return (
         f'<div class="big">{"".join(f"<div><strong>{number}</strong>{label}</div>" for number, label in numbers)}</div>'
     )
@@ -60,6 +62,7 @@ def _of_queries(picture: Picture) -> Iterable[str]:
     if not picture.queries:
         yield '<p class="note">There are no queries to show: none were given, and the log has none.</p>'
         return
+    yield f'<h2>Kinds of queries</h2><div class="wide">{_kinds(picture.kinds)}</div>'
     keys = (("read", "rows read"), ("match", "rows that match"))
     key = "".join(f'<span class="known"><span class="key {kind}"></span>{label}</span>' for kind, label in keys)
     yield f"<h2>Rows read by each query</h2><p>Without the index every query opens every file: 100 %.{key}</p>"
@@ -78,6 +81,27 @@ def _of_queries(picture: Picture) -> Iterable[str]:
     rows = ((q.text, percent(q.rows_read), percent(q.matching), place_of(q), q.means) for q in order[:_MOST_QUERIES])
     listed = html_table(rows, ("query", "reads", "match", "in", "by"))
     yield f'<details><summary>The same as a table</summary>{more}<div class="wide">{listed}</div></details>'
+
+
+def _kinds(kinds: Sequence[Kind]) -> str:
+    note = "<p>Queries of one kind differ in their literals only. Without the index each of them opens every file.</p>"
+    if len(kinds) > _MOST_KINDS:
+        note += f'<p class="note">The {_MOST_KINDS} kinds with the most queries, of {len(kinds):,}.</p>'
+    rows = [
+        (
+            kind.text,
+            f"{len(kind.queries):,}",
+            f"{kind.files:,.1f}",
+            percent(kind.rows_read),
+            percent(kind.matching),
+            ", ".join(kind.means),
+            kind.why_not_fewer,
+        )
+        for kind in kinds[:_MOST_KINDS]
+    ]
+    titles = ["such as", "queries", "files opened", "rows read", "match", "by", "why not fewer"]
+    used = [i for i in range(len(titles)) if any(row[i] for row in rows)]
+    return note + html_table([[row[i] for i in used] for row in rows], [titles[i] for i in used])
 
 
 def _section(title: str, inside: str, is_shown: bool) -> Iterable[str]:

@@ -28,6 +28,7 @@ from hedgerow.spark.compute.sample import draw
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import in_own_session, needs_jvm
 from hedgerow.spark.storage.source import open_source
+from hedgerow.sql.query_outline import outline_of
 from hedgerow.sql.workload import Workload
 from hedgerow.tables.managed import ManagedTable
 
@@ -105,7 +106,8 @@ def _reads(
         opened = frozenset(place[name] for name in explained.opened if name in place)
         matching = None if sample is None else sample.selectivity(p)
         facts = explained.rows_read, matching, opened, explained.replica, explained.means
-        reads.append(QueryReads(predicate_text(p), *facts))
+        outline, undecided = outline_of(query, table.name), tuple(map(predicate_text, explained.undecided))
+        reads.append(QueryReads(outline.text, *facts, outline.kind, undecided))
     return tuple(reads)
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.core.errors import FormatError, HedgerowError, WorkloadError
-from hedgerow.core.predicates.nodes import FALSE, TRUE, And, Compare, In, Like, Or, Prefix, col, lit
+from hedgerow.core.predicates.nodes import FALSE, TRUE, And, Compare, In, Like, Opaque, Or, Prefix, col, lit
 from hedgerow.core.predicates.normal_form import normalise
 from hedgerow.core.predicates.schema import Session
 from hedgerow.core.predicates.sql_text import predicate_text
@@ -168,4 +168,7 @@ def test_shapes_forget_values() -> None:
     b = Or((In(x, (lit(9),)), And((Prefix(y, "zz"), Compare(x, "<", lit(77))))))
     assert shape(a) == shape(b)
     assert shape(LESS) != shape(MORE)
+    text = "({} > {} * w2 + 1.5e-{}D AND f('it\\'s {}'))"
+    texts = [text.format(column, n, n, n) for column in ("v1", "`v 1`", "`v 2`") for n in (3, 40)]
+    assert len({shape(Opaque(text, ())) for text in texts}) == 3
     assert shape(TRUE) == "TRUE"

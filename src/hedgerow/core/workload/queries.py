@@ -39,7 +39,7 @@ from hedgerow.core.text_file import write_text
 from hedgerow.core.workload.drawn import drawn_by_weight
 from hedgerow.core.workload.wanted_rows import Aggregates, AnyRows, Top, WantedRows, bind_wanted
 
-_STRING = re.compile(r"'(?:[^'\\]|\\.)*'")
+_NAME_OR_LITERAL = re.compile(r"(`[^`]*`)|'(?:[^'\\]|\\.)*'|(?<![\w.])\d[\w.]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +295,7 @@ def shape(p: Predicate) -> str:
         case Like(term):
             return f"{term_text(term)} LIKE ?"
         case Opaque(sql):
-            return _STRING.sub("?", sql)
+            return _NAME_OR_LITERAL.sub(lambda found: found[1] or "?", sql)
     kids = children(p)
     return f"{type(p).__name__}({', '.join(sorted(map(shape, kids)))})" if kids else predicate_text(p)
 
