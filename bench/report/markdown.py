@@ -9,6 +9,7 @@ from bench.report.further_tables import further_tables
 from bench.report.opening import picture, sentences
 from bench.report.page import Page, Section
 from bench.report.pictures import pictures, theirs_and_ours
+from bench.report.plots import title_of
 from bench.report.topics import TOPICS, Topic
 
 HEADS = ("", "size", "{figure}", "unseen queries", "rows that match", "blocks", "learning", "seeds", "commit")
@@ -111,7 +112,7 @@ def _pictures(drawn: Sequence[str], name: str, files: dict[str, str]) -> list[st
     for number, svg in enumerate(filter(None, drawn), 1):
         path = f"pictures/{name}-{number}.svg"
         files[f"results/{path}"] = svg
-        shown.append(f"![{name}]({path})")
+        shown.append(f"![{title_of(svg)}]({path})")
     return shown
 
 

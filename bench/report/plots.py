@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
+from html import escape, unescape
 from math import log10
 
 WIDTH, LEFT, RIGHT, ROW, BAR = 860, 330, 90, 24, 15
@@ -88,6 +88,15 @@ def curves(title: str, given: Sequence[Curve], unit: str = " s") -> str:
     for i, (name, colour) in enumerate(colours.items()):
         parts.append(f'<text x="{EDGE}" y="{32 + 16 * i}" fill="{colour}">{escape(_short(name, 120))}</text>')
     return "\n".join([*parts, "</svg>"])
+
+
+def title_of(drawn: str) -> str:
+    """Return the title of a picture.
+
+    >>> title_of(bars("rows read", []))
+    'rows read'
+    """
+    return unescape(drawn.split('aria-label="', 1)[1].split('"', 1)[0])
 
 
 def _head(title: str, height: int) -> list[str]:

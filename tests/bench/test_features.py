@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bench.options import Options
-from bench.report.page import page
 from bench.report.markdown import pages
+from bench.report.page import page
 from bench.suites import features
 from bench.suites.features import COLUMNS, GRID, RECURRING, Features, questions
 from hedgerow.core.workload.statistics import comparison_points

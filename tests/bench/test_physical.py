@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 
 from bench import physical
 from bench.options import Options
-from bench.report.page import page
 from bench.report.markdown import pages
+from bench.report.page import page
 from hedgerow.sql.workload import Workload
 
 ROWS = 4000

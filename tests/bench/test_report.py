@@ -52,7 +52,7 @@ def test_a_picture_of_each_table() -> None:
     assert "zcurves, flights, 100 rows: rows read" in drawn["results/pictures/zcurves-1.svg"]
     assert "zcurves, taxi, 100 rows: rows read" in drawn["results/pictures/zcurves-2.svg"]
     assert "best-tree, SF 10, 1,000 rows: rows read" in drawn["results/pictures/best-tree-2.svg"]
-    assert "![zcurves](pictures/zcurves-2.svg)" in found["results/zorder.md"]
+    assert "![zcurves, taxi, 100 rows: rows read](pictures/zcurves-2.svg)" in found["results/zorder.md"]
     assert drawn["results/pictures/zcurves-1.svg"].count("30.0 %</text>") == 1
 
 
