@@ -124,7 +124,7 @@ class World:
         writer.options(**{"delta.enableDeletionVectors": "true"} if self.format == "delta" else {}).save(source)
         conditions = [f"{column} IS NULL" for column in rows.columns]  # so that the index describes all columns
         conditions += LOOKED_UP if table == "wide" else []
-        learned = by_ranges(spark, source, OURS[table], max(20, rows.count() // 10), conditions, table)
+        learned = by_ranges(spark, source, OURS[table], max(20, rows.count() // 6), conditions, table)
         filters = hr.WriteOptions(lookup_share=0.3)
         hr.apply(spark, source, learned, None if self.format == "delta" else path, options=filters)
         self._register(table)
@@ -247,7 +247,9 @@ def test_sample(request: Any, tmp_path: Path, format_: str) -> None:
 
 def main(seed: int, comparisons: int) -> int:
     keep_java_names()
-    started = session("2g", "local[2]", **{**LIGHT, **SMALL_BLOOMS, "spark.sql.shuffle.partitions": "2"})
+    java = "-XX:ReservedCodeCacheSize=512m -XX:+UseSerialGC"  # it runs long enough for all compilers
+    settings = {**LIGHT, **SMALL_BLOOMS, "spark.driver.extraJavaOptions": java, "spark.sql.shuffle.partitions": "2"}
+    started = session("2g", "local[2]", **settings)
     drop_service_settings(started)
     tally, begun, worlds = Tally(), monotonic(), 0
     with attached_to(started):
