@@ -122,7 +122,21 @@ def by_append(section: Section) -> list[Table]:
     return [(heads, [(row.name, *own, n) for row, own, n in zip(rows, shares, written, strict=True)])]
 
 
+def of_late_keys(section: Section) -> list[Table]:
+    """Return heads and rows of what keys of joins add to planning and running where they bring nothing."""
+    heads = ("milliseconds", "planning", "more with keys, between", "running", "more with keys, between")
+    rows = []
+    for row in section.rows:
+        if "plan_ms_more" in row.details:
+            cells = []
+            for part in ("plan", "run"):
+                median, least, most = row.details[f"{part}_ms_more"]
+                cells += [f"{row.details[f'{part}_ms']:.1f}", f"{median:.1f} [{least:.1f}, {most:.1f}]"]
+            rows.append((row.name, *cells))
+    return [(heads, rows)] if rows else []
+
+
 def further_tables(section: Section) -> list[Table]:
     """Return heads and rows of the tables that few suites have."""
-    few = templates, by_way, by_day, estimated, by_features, of_workloads, by_append
+    few = templates, by_way, by_day, estimated, by_features, of_workloads, by_append, of_late_keys
     return [table for tables in few for table in tables(section)]
