@@ -11,7 +11,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 import hedgerow as hr
+from hedgerow.core.predicates.types import Type
+from hedgerow.core.pruning.block_stats import UNBOUNDED, Bound, TermStats
 from hedgerow.picture.facts import Kind, Picture, QueryReads
+from hedgerow.picture.file_map import file_maps
 from hedgerow.picture.show import Shown
 
 ROWS = 2000
@@ -82,6 +85,30 @@ def test_it_says_what_is_so(spark: SparkSession, place: str, shown: Shown) -> No
     assert narrow["v"] < 1 and narrow["id"] < 1
 
 
+def test_boxes_are_where_the_files_values_are(spark: SparkSession, place: str, shown: Shown) -> None:
+    (found,) = [own for own in shown.picture.maps if {own.across.column, own.up.column} == {"id", "v"}]
+    table = hr.table(spark, place)
+    rows = table.read().selectExpr("_metadata.file_name AS file", "id", "v").collect()
+    assert len(found.boxes) == len(shown.picture.files)
+    for axis, side in ((found.across, "across"), (found.up, "up")):
+        ends = {}
+        for box in found.boxes:
+            own = [row[axis.column] for row in rows if row.file == box.name.rpartition("/")[2]]
+            ends |= dict(zip(getattr(box, side), (min(own), max(own)), strict=True))
+        ordered = sorted(ends)
+        assert [ends[share] for share in ordered] == sorted(set(ends.values()))
+        assert ordered == pytest.approx([i / max(1, len(ordered) - 1) for i in range(len(ordered))])
+        assert (axis.least, axis.largest) == (str(min(ends.values())), str(max(ends.values())))
+
+
+def test_files_without_bounds_have_no_box() -> None:
+    bounds = [(Bound(1), Bound(5)), None, (UNBOUNDED, UNBOUNDED), (Bound(3), Bound(3))]
+    known = TermStats.build(Type("bigint"), bounds, [0] * 4)
+    names = ["a", "b", "c", "d"]
+    (found,) = file_maps({"x": [(known, names)], "y": [(known, ["a", "b", "c", ""])], "z": []})
+    assert [(box.name, box.across, box.up) for box in found.boxes] == [("a", (0.0, 1.0), (0.0, 1.0))]
+
+
 def test_kinds_say_why_they_read_most_of_the_table() -> None:
     def of(read: float, match: float | None, *undecided: str) -> str:
         return Kind((QueryReads("x < 1", read, match, frozenset({0}), undecided=undecided),)).why_not_fewer
@@ -108,7 +135,7 @@ def test_a_browser_shows_it(shown: Shown, tmp_path: Path) -> None:
     command = [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom"]
     ran = subprocess.run([*command, f"file://{tmp_path}/page.html"], capture_output=True, text=True, timeout=120)
     assert ran.returncode == 0 and "CONSOLE" not in ran.stderr
-    assert ran.stdout.count("<svg") == 4 and "The tree" in ran.stdout
+    assert ran.stdout.count("<svg") == 4 + len(shown.picture.maps) and "The tree" in ran.stdout
 
 
 def test_a_table_without_queries_or_a_tree(spark: SparkSession, tmp_path: Path) -> None:

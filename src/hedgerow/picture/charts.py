@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from typing import TypeVar
 
 from hedgerow.picture.facts import QueryReads
+from hedgerow.picture.file_map import FileMap
 
 WIDTH, HEIGHT, LEFT, BELOW = 720, 220, 44, 26
 _MOST_BARS, _MOST_ROWS = 300, 120
 MOST_NAMES = 8  # colours of a stacked chart; the style has as many
 _ROW = 6
+MAP_HEIGHT, _MOST_BOXES, _SHORT = 360, 500, 7
+T = TypeVar("T")
 
 
 def sorted_bars(queries: Sequence[QueryReads]) -> str:
@@ -52,6 +56,29 @@ def opened_map(queries: Sequence[QueryReads], files: int) -> str:
         lines.append(f"<g><title>{escape(_description(query))}</title>{background}")
         lines.append(f'<path class="read" d="{runs}"/></g>')
     return _svg("Files that each query opens", "".join(lines), max(_ROW, len(order) * _ROW))
+
+
+def boxes(shown: FileMap) -> str:
+    """Return a map of files in the plane of two columns."""
+    drawn = []
+    for box in _evenly_spaced(list(shown.boxes), _MOST_BOXES):
+        (left, right), (low, high) = box.across, box.up
+        x, width = LEFT + (WIDTH - LEFT) * left, max(2.0, (WIDTH - LEFT) * (right - left))
+        top, height = _up(high), max(2.0, _up(low) - _up(high))
+        ends = f'x="{min(x, WIDTH - 2):.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}"'
+        drawn.append(f'<g><title>{escape(box.name)}</title><rect class="box" {ends}/></g>')
+    names = (
+        (LEFT, MAP_HEIGHT - 8, "", shown.across.least),
+        (WIDTH, MAP_HEIGHT - 8, " right", f"{shown.across.column}: {shown.across.largest}"),
+        (LEFT, 12, "", f"{shown.up.column}: {shown.up.largest}"),
+        (LEFT - 4, _up(0), " right", shown.up.least if len(shown.up.least) < _SHORT else ""),
+    )
+    texts = "".join(f'<text x="{x}" y="{y:.0f}" class="axis{kind}">{escape(text)}</text>' for x, y, kind, text in names)
+    return _svg(f"Files by {shown.across.column} and {shown.up.column}", "".join(drawn) + texts, MAP_HEIGHT)
+
+
+def _up(share: float) -> float:
+    return 20 + (MAP_HEIGHT - 20 - BELOW) * (1 - share)
 
 
 def stacked_levels(levels: Sequence[Mapping[str, int]], names: Sequence[str]) -> str:
@@ -106,9 +133,9 @@ def place_of(query: QueryReads) -> str:
     return f"{len(query.opened):,} files" if query.replica is None else f"the replica {query.replica}"
 
 
-def _evenly_spaced(queries: list[QueryReads], limit: int) -> list[QueryReads]:
-    """Return at most `limit` of the queries, at equal distances."""
-    return [queries[i * len(queries) // limit] for i in range(limit)] if len(queries) > limit else queries
+def _evenly_spaced(items: list[T], limit: int) -> list[T]:
+    """Return at most `limit` of the items, at equal distances."""
+    return [items[i * len(items) // limit] for i in range(limit)] if len(items) > limit else items
 
 
 def _y(share: float) -> float:

@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from hedgerow.core.workload.score import Means
+from hedgerow.picture.file_map import FileMap
 
 MOST = 0.8  # a share of rows
 
@@ -100,7 +101,8 @@ class Picture:
     """A table with its queries, files, tree and decisions.
 
     `levels`: the number of cuts on each column and of each advanced cut, for each level of the tree. `narrow`: for each
-    column that queries filter on, the mean share of rows in files that may hold a given value.
+    column that queries filter on, the mean share of rows in files that may hold a given value. `maps`: the files in the
+    plane of two of these columns.
     """
 
     title: str
@@ -111,6 +113,7 @@ class Picture:
     levels: tuple[dict[str, int], ...]
     narrow: tuple[tuple[str, float], ...]
     decisions: tuple[tuple[str, str, str], ...]
+    maps: tuple[FileMap, ...] = ()
 
     @property
     def all_queries(self) -> Kind | None:

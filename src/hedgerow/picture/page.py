@@ -9,6 +9,7 @@ from importlib.resources import files
 from hedgerow.core.html import html_table
 from hedgerow.picture.charts import (
     MOST_NAMES,
+    boxes,
     cumulated,
     opened_map,
     percent,
@@ -19,6 +20,7 @@ from hedgerow.picture.charts import (
 )
 from hedgerow.picture.cuts_by_level import totals
 from hedgerow.picture.facts import Branch, Kind, Picture
+from hedgerow.picture.file_map import FileMap
 
 _MOST_QUERIES, _MOST_KINDS, _OPEN_LEVELS, _MOST_LEVELS = 200, 50, 3, 60
 
@@ -30,6 +32,7 @@ def page(picture: Picture) -> str:
         _numbers(picture),
         *_of_queries(picture),
         *_section("Where a value may be", _narrow(picture), bool(picture.narrow)),
+        *_section("Where the files lie", _maps(picture.maps), bool(picture.maps)),
         *_section("The tree", _tree(picture), picture.tree is not None),
         *_section(
             "Decisions of the autopilot",
@@ -116,6 +119,17 @@ def _narrow(picture: Picture) -> str:
     )
     note = "<p>The share of rows in files that may hold a given value of the column, as a mean over the values.</p>"
     return f"{note}<table><tbody>{rows}</tbody></table>"
+
+
+def _maps(maps: Sequence[FileMap]) -> str:
+    """Return the maps, of which one is open at a time."""
+    note = "<p>A box for each file, from its least to its largest value of two columns. All ends are evenly spaced.</p>"
+    drawn = [
+        f'<details name="map"{" open" if i == 0 else ""}><summary>{escape(own.across.column)} and '
+        f"{escape(own.up.column)}</summary>{boxes(own)}</details>"
+        for i, own in enumerate(maps)
+    ]
+    return note + "".join(drawn)
 
 
 def _tree(picture: Picture) -> str:
