@@ -104,8 +104,8 @@ def test_boxes_are_where_the_files_values_are(spark: SparkSession, place: str, s
 def test_files_without_bounds_have_no_box() -> None:
     bounds = [(Bound(1), Bound(5)), None, (UNBOUNDED, UNBOUNDED), (Bound(3), Bound(3))]
     known = TermStats.build(Type("bigint"), bounds, [0] * 4)
-    names = ["a", "b", "c", "d"]
-    (found,) = file_maps({"x": [(known, names)], "y": [(known, ["a", "b", "c", ""])], "z": []})
+    part = known, ["a", "b", "c", "d"]
+    (found,) = file_maps({"a", "b", "c"}, {"x": [part], "y": [part], "z": []})
     assert [(box.name, box.across, box.up) for box in found.boxes] == [("a", (0.0, 1.0), (0.0, 1.0))]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -13,6 +13,7 @@ from hedgerow.core.pruning.block_stats import TermStats
 
 _MOST_COLUMNS = 5  # ten pairs
 Ends = tuple[Value, Value]
+Part = tuple[TermStats, Sequence[str]]  # what a part of the index knows of a column, and the names of its files
 
 
 @dataclass(frozen=True)
@@ -42,23 +43,18 @@ class FileMap:
     boxes: tuple[Box, ...]
 
 
-def file_maps(columns: Mapping[str, Sequence[tuple[TermStats, Sequence[str]]]]) -> tuple[FileMap, ...]:
-    """Return the maps of all pairs of the first columns.
-
-    Args:
-        columns: the statistics of each column, in some parts, and the names of the files that each part describes. A
-            file without a name is left out.
-    """
-    placed = {column: _placed(column, parts) for column, parts in columns.items()}
-    known = [place for place in placed.values() if place is not None][:_MOST_COLUMNS]
+def file_maps(files: Collection[str], columns: Mapping[str, Iterable[Part]]) -> tuple[FileMap, ...]:
+    """Return the maps of all pairs of the first columns, with boxes for these files."""
+    placed = (_placed(column, files, parts) for column, parts in columns.items())
+    known = [place for place in placed if place is not None][:_MOST_COLUMNS]
     maps = []
     for (across, x), (up, y) in combinations(known, 2):
         maps.append(FileMap(across, up, tuple(Box(name, x[name], y[name]) for name in x if name in y)))
-    return tuple(found for found in maps if found.boxes)
+    return tuple(own for own in maps if own.boxes)
 
 
 def _placed(
-    column: str, parts: Iterable[tuple[TermStats, Sequence[str]]]
+    column: str, files: Collection[str], parts: Iterable[Part]
 ) -> tuple[Axis, dict[str, tuple[float, float]]] | None:
     """Return the axis of a column, and the ends of each file on it; None if they are not known."""
     ends: dict[str, Ends] = {}
@@ -66,7 +62,7 @@ def _placed(
     for stats, names in parts:
         kinds.add(stats.type.kind)
         for i, name in enumerate(names):
-            own = _ends(stats, i) if name else None
+            own = _ends(stats, i) if name in files else None
             if own is not None:
                 ends[name] = own
     if not ends or len(kinds) > 1:

@@ -16,12 +16,11 @@ from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.predicates.nodes import Column, Compare, Literal, columns_of, terms_of
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
-from hedgerow.core.pruning.block_stats import TermStats
 from hedgerow.core.text_file import write_text
 from hedgerow.core.workload.queries import Query
 from hedgerow.picture.cuts_by_level import cuts_by_level
 from hedgerow.picture.facts import Branch, File, Picture, QueryReads
-from hedgerow.picture.file_map import file_maps
+from hedgerow.picture.file_map import Part, file_maps
 from hedgerow.picture.page import page
 from hedgerow.pilot.decision_notes import decisions
 from hedgerow.pipeline.logged import logged
@@ -87,7 +86,7 @@ def show(spark: SparkSession, table: str, workload: Workload | None = None, seed
             levels=() if tree is None else tuple(cuts_by_level(tree)),
             narrow=tuple(narrow),
             decisions=decided,
-            maps=file_maps({column: _stats_of(opened, column, place) for column, _ in narrow}),
+            maps=file_maps(place, {column: _stats_of(opened, column) for column, _ in narrow}),
         )
     )
 
@@ -130,10 +129,10 @@ def _narrow(table: ManagedTable, queries: Sequence[Query], sample: Sample) -> li
     return shares
 
 
-def _stats_of(table: ManagedTable, column: str, place: Mapping[str, int]) -> list[tuple[TermStats, list[str]]]:
-    """Return what each part of the index knows of a column, and the names of its files."""
-    parts = [(part.index.blocks.terms.get(column), part.known.names) for part in table.indexed().parts]
-    return [(stats, [name if name in place else "" for name in names]) for stats, names in parts if stats is not None]
+def _stats_of(table: ManagedTable, column: str) -> list[Part]:
+    """Return what each part of the index knows of a column."""
+    parts = table.indexed().parts
+    return [(own.index.blocks.terms[column], own.known.names) for own in parts if column in own.index.blocks.terms]
 
 
 def _tree_of(layout: Layout) -> TreeLayout | None:
