@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 import hedgerow as hr
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import UNBOUNDED, Bound, TermStats
-from hedgerow.picture.facts import Kind, Picture, QueryReads
+from hedgerow.picture.facts import Branch, Kind, Picture, QueryReads
 from hedgerow.picture.file_map import file_maps
 from hedgerow.picture.show import Shown
 
@@ -73,6 +73,11 @@ def test_it_says_what_is_so(spark: SparkSession, place: str, shown: Shown) -> No
     assert sum(file.rows for file in picture.files) == ROWS
     opening = sum(bool(q.opened) for q in picture.queries)  # the last one finds nothing, and the index knows that
     assert picture.tree is not None and picture.tree.rows == ROWS and picture.tree.queries == opening
+    blocks = _blocks(picture.tree)
+    for block in blocks:
+        own = {i for i, file in enumerate(picture.files) if f"block {file.block}" == block.text}
+        assert set(block.askers) == {query.text for query in picture.queries if query.opened & own}
+    assert any(block.askers for block in blocks)
     everything = table.read()
     for asked, condition in zip(picture.queries, CONDITIONS, strict=True):
         assert {picture.files[i].name for i in asked.opened} == set(table.files(condition))
@@ -83,6 +88,11 @@ def test_it_says_what_is_so(spark: SparkSession, place: str, shown: Shown) -> No
     assert kinds["id < 300"].files == len(table.files("id < 300")) and not kinds["id < 300"].why_not_fewer
     narrow = dict(picture.narrow)
     assert narrow["v"] < 1 and narrow["id"] < 1
+
+
+def _blocks(branch: Branch) -> list[Branch]:
+    kids = [kid for kid in (branch.yes, branch.no) if kid is not None]
+    return [block for kid in kids for block in _blocks(kid)] if kids else [branch]
 
 
 def test_boxes_are_where_the_files_values_are(spark: SparkSession, place: str, shown: Shown) -> None:

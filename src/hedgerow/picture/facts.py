@@ -87,13 +87,17 @@ class File:
 
 @dataclass(frozen=True)
 class Branch:
-    """A cut of the tree, or a block at its end; `queries` is the number of queries that open a file below it."""
+    """A cut of the tree, or a block at its end.
+
+    `queries`: the number of queries that open a file below it. `askers`: of a block, such a query of each kind.
+    """
 
     text: str
     rows: int
     queries: int
     yes: Branch | None = None
     no: Branch | None = None
+    askers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ from hedgerow.picture.cuts_by_level import totals
 from hedgerow.picture.facts import Branch, Kind, Picture
 from hedgerow.picture.file_map import FileMap
 
-_MOST_QUERIES, _MOST_KINDS, _OPEN_LEVELS, _MOST_LEVELS = 200, 50, 3, 60
+_MOST_QUERIES, _MOST_KINDS, _MOST_ASKERS = 200, 50, 12
+_OPEN_LEVELS, _MOST_LEVELS = 3, 60
 
 
 def page(picture: Picture) -> str:
@@ -135,7 +136,8 @@ def _maps(maps: Sequence[FileMap]) -> str:
 def _tree(picture: Picture) -> str:
     if picture.tree is None:
         return ""
-    note = "<p>Each cut has the rows of the blocks below it. A block may be below several cuts.</p>"
+    note = "<p>Each cut has the rows of the blocks below it. A block may be below several cuts; it has a query of each "
+    note += "kind that opens it.</p>"
     return f"{note}{_branch(picture.tree, 0)}<h2>Cuts on each column, by level</h2>{_levels(picture.levels)}"
 
 
@@ -162,7 +164,12 @@ def _branch(branch: Branch, level: int, side: str = "") -> str:
     count = f'<span class="count">{branch.rows:,} rows, {branch.queries:,} queries</span>'
     text = f"{side and f'<span class=side>{side}</span> '}{escape(branch.text)}"
     if branch.yes is None or branch.no is None:
-        return f'<div class="leaf">{text} {count}</div>'
+        if not branch.askers:
+            return f'<div class="leaf">{text} {count}</div>'
+        asked = "".join(f"<li>{escape(asker)}</li>" for asker in branch.askers[:_MOST_ASKERS])
+        more = len(branch.askers) - _MOST_ASKERS
+        asked += f"<li>and {more:,} more kinds</li>" if more > 0 else ""
+        return f"<details><summary>{text} {count}</summary><ul>{asked}</ul></details>"
     if level == _MOST_LEVELS:
         return f'<div class="leaf">{text} and more below {count}</div>'
     inside = _branch(branch.yes, level + 1, "yes") + _branch(branch.no, level + 1, "no")

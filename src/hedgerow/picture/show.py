@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -149,14 +150,17 @@ def _branches(tree: TreeLayout, files: Sequence[File], reads: Sequence[QueryRead
         rows[file.block] += file.rows
         openers.setdefault(file.block, set()).update(n for n, q in enumerate(reads) if i in q.opened)
 
-    def branch(text: str, blocks: set[int], *kids: Branch) -> Branch:
+    def branch(text: str, blocks: set[int], yes: Branch | None = None, no: Branch | None = None) -> Branch:
         opening = set[int]().union(*(openers.get(b, ()) for b in blocks))
-        return Branch(text, sum(rows[b] for b in blocks), len(opening), *kids)
+        return Branch(text, sum(rows[b] for b in blocks), len(opening), yes, no)
 
     branches: dict[int, tuple[Branch, set[int]]] = {}
 
     def child(kid: int) -> tuple[Branch, set[int]]:
-        return branches[kid] if kid >= 0 else (branch(f"block {~kid}", {~kid}), {~kid})
+        if kid >= 0:
+            return branches[kid]
+        by_kind = {reads[n].kind: reads[n].text for n in sorted(openers.get(~kid, ()), reverse=True)}
+        return replace(branch(f"block {~kid}", {~kid}), askers=tuple(reversed(by_kind.values()))), {~kid}
 
     for node in reversed(tree.top_down()):
         cut, left, right = tree.nodes[node]
