@@ -45,7 +45,7 @@ def page(picture: Picture) -> str:
     style = files("hedgerow.picture").joinpath("style.css").read_text("utf-8")
     head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
     head += f"<title>{escape(picture.title)}</title><style>{style}</style>"
-    return f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(sections)}</body></html>\n'
+    return f'<!doctype html><html lang="en"><head>{head}</head><body><main>{"".join(sections)}</main></body></html>\n'
 
 
 def _numbers(picture: Picture) -> str:
@@ -66,16 +66,15 @@ def _of_queries(picture: Picture) -> Iterable[str]:
     if not picture.queries:
         yield '<p class="note">There are no queries to show: none were given, and the log has none.</p>'
         return
-    yield f'<h2>Kinds of queries</h2><div class="wide">{_kinds(picture.kinds)}</div>'
+    yield from _section("Kinds of queries", _kinds(picture.kinds), True)
     keys = (("read", "rows read"), ("match", "rows that match"))
     key = "".join(f'<span class="known"><span class="key {kind}"></span>{label}</span>' for kind, label in keys)
     yield f"<h2>Rows read by each query</h2><p>Without the index every query opens every file: 100 %.{key}</p>"
-    yield f'<div class="wide">{sorted_bars(picture.queries)}</div>'
-    yield "<h2>Share of queries by rows read</h2>"
-    yield f'<div class="wide">{cumulated(picture.queries)}</div>'
+    yield _wide("rows read by each query", sorted_bars(picture.queries))
+    yield from _section("Share of queries by rows read", cumulated(picture.queries), True)
     yield "<h2>Queries and the files that they open</h2>"
     yield "<p>A line for each query, a column for each file in the order of blocks.</p>"
-    yield f'<div class="wide">{opened_map(picture.queries, len(picture.files))}</div>'
+    yield _wide("files that each query opens", opened_map(picture.queries, len(picture.files)))
     order = sorted(picture.queries, key=lambda q: -q.rows_read)
     more = (
         f'<p class="note">The {_MOST_QUERIES} that read most, of {len(order):,}.</p>'
@@ -84,7 +83,7 @@ def _of_queries(picture: Picture) -> Iterable[str]:
     )
     rows = ((q.text, percent(q.rows_read), percent(q.matching), place_of(q), q.means) for q in order[:_MOST_QUERIES])
     listed = html_table(rows, ("query", "reads", "match", "in", "by"))
-    yield f'<details><summary>The same as a table</summary>{more}<div class="wide">{listed}</div></details>'
+    yield f"<details><summary>The same as a table</summary>{more}{_wide('queries', listed)}</details>"
 
 
 def _kinds(kinds: Sequence[Kind]) -> str:
@@ -110,7 +109,12 @@ def _kinds(kinds: Sequence[Kind]) -> str:
 
 def _section(title: str, inside: str, is_shown: bool) -> Iterable[str]:
     if is_shown:
-        yield f'<h2>{title}</h2><div class="wide">{inside}</div>'
+        yield f"<h2>{title}</h2>{_wide(title, inside)}"
+
+
+def _wide(title: str, inside: str) -> str:
+    """Return a part of the page that is scrolled by itself where the screen is narrow, with the keyboard too."""
+    return f'<div class="wide" tabindex="0" role="region" aria-label="{title}">{inside}</div>'
 
 
 def _narrow(picture: Picture) -> str:
