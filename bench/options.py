@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-T = TypeVar("T")
 Form = Literal["quick", "full"]
 Case = tuple[str, Mapping[str, Any]]  # a learner and its parameters
 
@@ -61,13 +60,3 @@ class Options:
     def cases(self, default: tuple[Case, ...]) -> tuple[Case, ...]:
         """Return the learners to run, each with the given parameters, or the default cases."""
         return tuple((name, self.params) for name in self.learners) or default
-
-
-def rotated(items: Sequence[T], turn: int) -> list[T]:
-    """Rotate the items, so that each turn starts with another one: the first fills the caches for the others.
-
-    >>> rotated("abc", 4)
-    ['b', 'c', 'a']
-    """
-    at = turn % len(items)
-    return [*items[at:], *items[:at]]

@@ -25,9 +25,11 @@ from urllib.parse import unquote, urlparse
 import numpy as np
 import pyarrow.dataset as ds
 
-from bench.options import Case, Options, learn_arguments, rotated
+from bench.options import Case, Options, learn_arguments
 from bench.record import line, progress
-from bench.second_engine import comparable, seconds_in_duckdb
+from bench.second_engine import seconds_in_duckdb
+from hedgerow.demo.peers import columns_to_cluster_by, write_clustering, write_zorder
+from hedgerow.demo.race import answer, rotated
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -116,33 +118,13 @@ def peers_of(spark: SparkSession, data: Physical, files: int, folder: Path) -> I
     in_order = source.repartitionByRange(files, col(data.sorted_by)).sortWithinPartitions(data.sorted_by)
     in_order.write.parquet(path)
     yield Way("sorted", parquet(path), spark.sql, time.perf_counter() - begun)
-    able = {f.name for f in source.schema if f.dataType.typeName() != "boolean"}  # Delta clusters by no others
-    columns = data.clustered_by or [c for c in filtered_most(data.learned, data.name) if c in able][:3]
-    size = str(max(1, sum(f.stat().st_size for f in Path(path).glob("*.parquet")) // files))
-    for key in ("maxFileSize", "minFileSize"):
-        spark.conf.set(f"spark.databricks.delta.optimize.{key}", size)
-    spark.conf.set("spark.databricks.io.skipping.mdc.sortWithinPartitions", "true")
-    for name in ("zorder", "clustering"):
+    columns = data.clustered_by or columns_to_cluster_by(source, data.learned, data.name)[:3]
+    size = max(1, sum(f.stat().st_size for f in Path(path).glob("*.parquet")) // files)
+    for name, write in (("zorder", write_zorder), ("clustering", write_clustering)):
         progress(f"{data.suite}: Delta's {name} by {', '.join(columns)}")
         path, begun = str(folder / name), time.perf_counter()
-        schema = ", ".join(f"`{f.name}` {f.dataType.simpleString()}" for f in source.schema)
-        by = f"CLUSTER BY ({', '.join(columns)})" if name == "clustering" else ""
-        every = "TBLPROPERTIES ('delta.dataSkippingNumIndexedCols' = '-1')"
-        spark.sql(f"CREATE TABLE delta.`{path}` ({schema}) USING delta {by} {every}")
-        source.write.format("delta").mode("append").save(path)
-        spark.sql(f"OPTIMIZE delta.`{path}`" + ("" if by else f" ZORDER BY ({', '.join(columns)})"))
+        write(spark, source, path, columns, size)
         yield Way(name, delta(path), spark.sql, time.perf_counter() - begun)
-
-
-def filtered_most(workload: Workload, table: str) -> list[str]:
-    """Return the columns that queries have conditions on, the most frequent first."""
-    from hedgerow.core.predicates.nodes import columns_of
-
-    counts: dict[str, int] = {}
-    for query in workload:
-        for c in sorted({c.path[0] for c in columns_of(query.predicate(table))}):
-            counts[c] = counts.get(c, 0) + 1
-    return sorted(counts, key=lambda c: (-counts[c], c))
 
 
 @dataclass(frozen=True)
@@ -299,8 +281,8 @@ def timed(
                 hedgerow.attach(spark)
             for q, (_, sql) in enumerate(data.timed):
                 if not turn:
-                    answer = _answer(way.frame(sql), sql)
-                    assert answers.setdefault(q, answer) == answer, f"{way.name} gives another answer: {sql}"
+                    own = answer(way.frame(sql).collect(), sql)
+                    assert answers.setdefault(q, own) == own, f"{way.name} gives another answer: {sql}"
                 before()
                 start = time.perf_counter()
                 way.frame(sql)._jdf.queryExecution().toRdd().count()
@@ -312,12 +294,6 @@ def timed(
             if way.attached:
                 hedgerow.detach(spark)
     return times
-
-
-def _answer(query: DataFrame, sql: str) -> list[str]:
-    """Return the rows in an order of their own; LIMIT without an order may return any rows, so their number counts."""
-    rows = sorted(map(comparable, query.collect()))
-    return [str(len(rows))] if " LIMIT " in sql and " ORDER BY " not in sql else rows
 
 
 def _break_even(spent: float, saved: float, queries: int) -> int | None:

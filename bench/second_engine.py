@@ -7,11 +7,11 @@ brings by itself. Over the files that Hedgerow chooses for each query, the secon
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from bench.options import rotated
+from hedgerow.demo.race import comparable, rotated
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -76,8 +76,3 @@ def condition_of(spark_text: str, table: str) -> str | None:
         if column.table == source.alias_or_name:  # else a field of a struct
             column.set("table", None)
     return str(condition.sql("spark"))
-
-
-def comparable(row: Iterable[Any]) -> str:
-    """Return a row as text, its floats rounded: sums of floating-point numbers depend on the order of the rows."""
-    return repr([float(f"{v:.9g}") if isinstance(v, float) else v for v in row])

@@ -14,10 +14,10 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from bench.options import Case, Options, learn_arguments, rotated
+from bench.options import Case, Options, learn_arguments
 from bench.record import line, progress
-from bench.second_engine import comparable
 from bench.several import Several
+from hedgerow.demo.race import comparable, rotated
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

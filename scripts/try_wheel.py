@@ -9,8 +9,8 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-EXTRAS = "spark,delta,demo,jre"
-SCALE = "0.02"
+EXTRAS = "spark,delta,jre"
+ROWS = "120000"
 
 
 def main() -> None:
@@ -23,10 +23,10 @@ def main() -> None:
         call(programs / "python", "-m", "pip", "install", "--quiet", f"{wheel}[{EXTRAS}]")
         # The environment must not see this checkout.
         environment = {key: value for key, value in os.environ.items() if key not in ("JAVA_HOME", "PYTHONPATH")}
-        for words in (["--version"], ["doctor"], ["--master", "local[2]", "demo", "--scale", SCALE]):
+        for words in (["--version"], ["doctor"], ["--master", "local[2]", "demo", "--rows", ROWS]):
             call(programs / "hedgerow", *words, cwd=folder, env=environment)
         if not (folder / "hedgerow-demo.html").stat().st_size:
-            raise SystemExit("the demo has not written its report")
+            raise SystemExit("the demo has not written its page")
 
 
 def call(*command: str | Path, **options: object) -> None:

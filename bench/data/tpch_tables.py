@@ -10,12 +10,12 @@ from typing import Any
 
 from bench import whole_queries
 from bench.data.cache import cache_folder, partial, publish
+from bench.data.tpch_generator import generate
 from bench.data.tpch_texts import PLACES, queries
 from bench.data.tpch_wide import TABLES
 from bench.options import ALGORITHM_1, MTO, PANDO, Case, Options
 from bench.record import progress
 from bench.several import Several, run, schemas_of
-from hedgerow.demo import generate
 
 SCALE = {"quick": 0.05, "full": 1.0}
 PER_TEMPLATE = {"quick": 2, "full": 4}  # to learn from, and as many unseen

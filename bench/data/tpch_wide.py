@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.data.cache import cache_folder, partial, publish
+from bench.data.tpch_generator import generate
 from bench.record import progress
-from hedgerow.demo import generate
 
 MONTHS = ("1995-03", "1996-09")
 FILES = 4

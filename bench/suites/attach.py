@@ -21,11 +21,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench.options import Options, rotated
+from bench.options import Options
 from bench.record import line, progress
 from hedgerow.core.predicates.nodes import Like, col
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.pruning.block_stats import F_BIT, T_BIT, NotedCondition, Stats, collect
+from hedgerow.demo.race import rotated
 from hedgerow.tables.state import Kind
 
 if TYPE_CHECKING:

@@ -21,9 +21,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench.options import Options, rotated
+from bench.options import Options
 from bench.record import line, progress
 from bench.suites.attach import managed
+from hedgerow.demo.race import rotated
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

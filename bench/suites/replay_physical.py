@@ -36,8 +36,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.options import Options, rotated
+from bench.options import Options
 from bench.record import line, progress
+from hedgerow.demo.race import rotated
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -26,11 +26,11 @@ import sqlglot
 from bench.data.duck import texts
 from bench.data.tpcds_tables import tables, values_of
 from bench.data.tpcds_texts import queries
-from bench.options import Options, rotated
+from bench.options import Options
 from bench.physical import Physical, peers_of
 from bench.record import line, progress
-from bench.second_engine import comparable
 from bench.several import schemas_of
+from hedgerow.demo.race import comparable, rotated
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

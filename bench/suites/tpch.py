@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from itertools import cycle, islice
 from pathlib import Path
 
-from hedgerow.demo import generate
+from bench.data.tpch_generator import generate
 
 ROWS_PER_SF = 6_000_000
 _SHAPES = (

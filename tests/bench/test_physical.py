@@ -35,10 +35,6 @@ def data(folder: Path) -> physical.Physical:
     return physical.Physical("errorlog-int-physical", "things", folder, Workload.from_sql(asked), timed, "v")
 
 
-def test_filtered_most(tmp_path: Path) -> None:
-    assert physical.filtered_most(data(tmp_path / "source").learned, "things")[:2] == ["k", "v"]
-
-
 @pytest.mark.long
 def test_a_line(delta: SparkSession, tmp_path: Path) -> None:
     asked = data(tmp_path / "source")

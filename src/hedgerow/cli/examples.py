@@ -23,7 +23,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "hedgerow apply sales.orders plan.json",
     ),
     "query": ("hedgerow query 'SELECT count(*) FROM parquet.`lake/by_hedgerow` WHERE day >= 350' --compare",),
-    "demo": ("hedgerow demo --scale 0.5 --html demo.html",),
+    "demo": (
+        "hedgerow demo --rows 2000000 --html demo.html",
+        "hedgerow demo --your-table lake/orders --queries queries.sql",
+    ),
     "verify": ("hedgerow verify lake/by_hedgerow",),
     "describe": ("hedgerow describe lake/by_hedgerow",),
     "show": ("hedgerow show lake/by_hedgerow --workload queries.sql --html orders.html",),
