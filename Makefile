@@ -21,7 +21,7 @@ bootstrap: ## make or update .venv (every target below does it by itself)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "$(too_old)")'
 	@$(PYTHON) scripts/bootstrap.py
 
-demo: bootstrap ## see Hedgerow make queries faster, in about four minutes
+demo: bootstrap ## see Hedgerow make queries faster, beside ZORDER and liquid clustering
 	@$(python) -m hedgerow demo
 
 test: bootstrap ## all but the slow tests, in two processes with a Spark session each
