@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import hedgerow
 from hedgerow.core.errors import WorkloadError, counted
-from hedgerow.core.learning.synthetic_queries import Recurrence
 from hedgerow.core.workload.queries import Query
 from hedgerow.demo.peers import columns_to_cluster_by
 from hedgerow.demo.questions import Question, to_learn_from, to_time
@@ -33,7 +32,6 @@ class Case:
     Args:
         table: the large table, of which there are other layouts too; `places` has the tables that it is joined with.
         partitioned_by: the columns of its folders.
-        recurrence: as in `LearnOptions`.
         note: how the queries that are learned from differ from those that are timed.
     """
 
@@ -45,7 +43,6 @@ class Case:
     zorder_by: Sequence[str]
     cluster_by: Sequence[str]
     partitioned_by: Sequence[str]
-    recurrence: Recurrence
     note: str
 
     @property
@@ -69,8 +66,7 @@ def of_shop(spark: SparkSession, folder: str, rows: int) -> Case:
         zorder_by=("day", "country"),
         cluster_by=("day", "country", "status"),
         partitioned_by=("day",),
-        recurrence=0,
-        note="no literal of a timed query is in them",
+        note="their days, ids and amounts are others than those of the timed queries",
     )
 
 
@@ -108,7 +104,6 @@ def of_user(spark: SparkSession, folder: str, place: str, queries: Path, rows: i
         zorder_by=columns[:2],
         cluster_by=columns[:3],
         partitioned_by=folders,
-        recurrence="auto",
         note=f"{counted(sum(query in learned for query in timed), 'timed query', 'timed queries')} among them",
     )
 

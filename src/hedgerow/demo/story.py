@@ -137,9 +137,7 @@ def _compared(spark: SparkSession, say: Say, case: Case, folder: str) -> tuple[D
 def _by_hedgerow(spark: SparkSession, say: Say, case: Case, place: str, block_rows: int) -> dict[str, ManagedTable]:
     """Learn layouts, and write all tables in them."""
     workload = hedgerow.Workload.from_sql(case.learned)
-    options = hedgerow.LearnOptions(
-        block_rows=max(1, block_rows), effort="quick", exact=False, recurrence=case.recurrence
-    )
+    options = hedgerow.LearnOptions(block_rows=max(1, block_rows))
     begun = time.perf_counter()
     layouts = hedgerow.learn_tables(spark, case.places, workload, options=options)
     say("learned", f"from {len(workload)} queries, in {time.perf_counter() - begun:.0f} s; {case.note}")
