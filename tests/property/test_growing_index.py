@@ -268,3 +268,17 @@ def test_operations_of_long_ago(tmp_path: Path) -> None:
     update_state(table.side, "parquet", lambda state, _: state.without_part(part, table.side))
     state = read_state(table.side, number + 2)
     assert list(state.all_operations(table.side)) == [o for o in changed if o["part"] != part]
+
+
+def test_a_part_of_two_states_is_read_once(tmp_path: Path) -> None:
+    table = Table(tmp_path / "side", 1, alike=True)
+    table.append(9)
+    opened = parts_of(table.side, read_state(table.side, newest_state(table.side)).parts)
+    join_parts(opened, NOW, opened[-1].entry.columns)
+    table.append(2)
+    state = read_state(table.side, newest_state(table.side))
+    before = table.side.traffic.reads
+    parts = parts_of(table.side, state.parts, opened)
+    join_parts(parts, NOW, parts[-1].entry.columns)
+    assert len(parts) == 3 and table.side.traffic.reads == before + 2, "the list and the index of the new part"
+    table.check(state, table.all)

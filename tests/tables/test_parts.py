@@ -29,6 +29,9 @@ from hedgerow.tables.entry import Entry, total
 from hedgerow.tables.known_files import KnownFiles
 from hedgerow.tables.part import join_parts, parts_of, with_joined_appends, write_layout, write_part
 from hedgerow.tables.state import TableState, newest_state, operation, read_state, update_state
+from tests.support.delta_tables import more
+from tests.support.things_table import FILES as FILES_OF_THINGS
+from tests.support.things_table import by_id, write_things
 
 FILES, ROWS_OF_A_FILE = 90, 6
 NOTED = Compare(col("v"), "<", lit(3))
@@ -107,3 +110,32 @@ def test_parts_of_like_size_are_joined(spark: SparkSession, files: tuple[Path, K
     assert sizes[:5] == [[1], [2], [2, 1], [4], [4, 1]] and sizes[-1] == [16]
     again = replace(first, id=state.operations[3]["part"])
     assert state.with_part(again, {}) is state, "a write that is tried twice"
+
+
+def test_an_attached_session_reads_what_an_append_added(
+    attached: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = by_id(
+        attached, write_things(attached, str(tmp_path / "source")), str(tmp_path / "things"), ["number < 100"]
+    )
+    names, usual = list[str](), Folder.read
+
+    def read(folder: Folder, name: str) -> bytes:
+        names.append(name)
+        return usual(folder, name)
+
+    def ask() -> tuple[int, set[str]]:
+        attached.catalog.refreshByPath(table.path)
+        names.clear()
+        counted = attached.read.parquet(table.path).where("number < 100").count()
+        [seen] = hr.last_query(attached)
+        assert seen.files_opened is not None and seen.files_opened < FILES_OF_THINGS
+        return counted, {name.partition("-")[0] for name in names}
+
+    monkeypatch.setattr(Folder, "read", read)
+    rows, read_first = ask()
+    assert read_first == {"state", "files", "index"}
+    first = set(table.parts[0].entry.names)
+    table.append(more(attached))
+    again, _ = ask()
+    assert again >= rows and not first & set(names) and sum(name.startswith("index-") for name in names) == 1

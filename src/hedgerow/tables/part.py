@@ -241,5 +241,12 @@ def write_index(part: Part, index: BlockIndex, **described: Any) -> Entry:
     return replace(entry, seals={**seals, entry.names[0]: digest(data)})
 
 
-def parts_of(side: Folder, entries: Iterable[Entry]) -> tuple[Part, ...]:
-    return tuple(Part(side, entry) for entry in entries)
+def parts_of(side: Folder, entries: Iterable[Entry], opened: Iterable[Part] = ()) -> tuple[Part, ...]:
+    """Return the parts of these entries.
+
+    `opened`: parts of another state of the table. What was read of a part that both states have is not read again."""
+    opened, parts = tuple(opened), tuple(Part(side, entry) for entry in entries)
+    for part in parts:
+        for same in (one for one in opened if one.side.root == side.root and one.entry == part.entry):
+            vars(part).update({name: read for name, read in vars(same).items() if name in ("known", "stored_index")})
+    return parts
