@@ -248,5 +248,5 @@ def parts_of(side: Folder, entries: Iterable[Entry], opened: Iterable[Part] = ()
     opened, parts = tuple(opened), tuple(Part(side, entry) for entry in entries)
     for part in parts:
         for same in (one for one in opened if one.side.root == side.root and one.entry == part.entry):
-            vars(part).update({name: read for name, read in vars(same).items() if name in ("known", "stored_index")})
+            vars(part).update({name: vars(same)[name] for name in ("known", "stored_index") if name in vars(same)})
     return parts
