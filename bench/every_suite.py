@@ -12,6 +12,7 @@ from bench.data.errorlog_data import EXTERNAL, INTERNAL
 from bench.options import Options
 from bench.suites import (
     advise,
+    appends,
     apply,
     attach,
     best_tree,
@@ -102,6 +103,13 @@ SUITES: dict[str, Suite] = {
     "lookups": Suite(lookups.run, "Filters of look-ups: bytes, false positives and seconds", 5, "p99_ms"),
     "prune": Suite(prune.run, "How long it takes to decide which blocks a query opens", 1, "p99_ms"),
     "files": Suite(files.run, "An invented table of up to a million files: opening it, and answering", 10, "p99_ms"),
+    "appends": Suite(
+        appends.run,
+        "An invented table of many appends: bytes of its index",
+        3,
+        "ratio",
+        figure_name="bytes written by appends, of their own index and list",
+    ),
     "apply": Suite(apply.run, "Rewriting a table, beside a plain sort and write by Spark", 20, "ratio"),
     "growth": Suite(growth.run, "Time and memory of each verb as the table grows, beside Spark alone", 18, "ratio"),
     "object-store": Suite(object_store.run, "lineitem in an object store with 30 ms a request", 5, "ratio"),

@@ -11,6 +11,7 @@ import random
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from hedgerow.core.arrays import Ints
@@ -57,9 +58,9 @@ def make_index(files: int, seed: int) -> BlockIndex:
     for name in RANDOM:
         margins = rng.integers(0, LAST // 20, (2, files))
         spans[name] = margins[0], LAST - margins[1]
-    terms = {f"{name}": _of_span(Type(SCHEMA[name]), *span) for name, span in spans.items()}
+    terms = {f"{name}": of_span(Type(SCHEMA[name]), *span) for name, span in spans.items()}
     for name, (values, of_file) in FEW.items():
-        terms[name] = _of_few([word(name, i) for i in range(values)], of_file, files, rng)
+        terms[name] = of_few([word(name, i) for i in range(values)], of_file, files, rng)
     conditions = {}
     for i in range(SEARCHES):
         bits = rng.choice(np.array([1, 3, ANY], np.uint8), files, p=[0.8, 0.15, 0.05])
@@ -74,7 +75,9 @@ def _span(place: Ints, cells: int, size: int, rng: np.random.Generator) -> tuple
     return low, np.maximum(low, ((place + 1) * width - rng.random(len(place)) * width / 10).astype(np.int64))
 
 
-def _of_span(type_: Type, low: Ints, high: Ints) -> TermStats:
+def of_span(type_: Type, low: npt.ArrayLike, high: npt.ArrayLike) -> TermStats:
+    """Return the statistics of a column without NULLs, from the least and the greatest value of each file."""
+    low, high = np.asarray(low), np.asarray(high)
     values, codes = np.unique(np.concatenate([low, high]), return_inverse=True)
     places, n = codes.astype(np.int32) * 2 + 1, len(low)
     return TermStats(
@@ -82,8 +85,11 @@ def _of_span(type_: Type, low: Ints, high: Ints) -> TermStats:
     )
 
 
-def _of_few(values: list[str], of_file: int, files: int, rng: np.random.Generator) -> TermStats:
-    sets = sorted({tuple(sorted(rng.choice(len(values), of_file, replace=False).tolist())) for _ in range(500)})
+def of_few(values: list[str], of_file: int, files: int, rng: np.random.Generator) -> TermStats:
+    """Return the statistics of a column of few values, of which each file has some."""
+    sets = sorted(
+        {tuple(sorted(rng.choice(len(values), of_file, replace=False).tolist())) for _ in range(min(500, files))}
+    )
     coded = DistinctSets.build([tuple(2 * place + 1 for place in places) for places in sets])
     set_of = np.sort(rng.integers(0, len(sets), files)).astype(np.int32)
     ends = (np.array([places[end] for places in sets], np.int32) * 2 + 1 for end in (0, -1))

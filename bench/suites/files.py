@@ -108,7 +108,7 @@ def _make(spark: SparkSession, place: str, files: int, seed: int) -> dict[str, A
     for name in known.names:
         with (Path(place) / name).open("wb") as file:
             os.truncate(file.fileno(), FILE_BYTES)
-    entry = replace(table.state.parts[0], id="", index="", writes=())
+    entry = replace(table.state.parts[0], id="", index="", write="")
     entry = write_part(table.format.side, entry, index, known)
     done = operation("apply", 1, entry)
     update_state(table.format.side, "parquet", lambda state, _: replace(state, parts=(entry,), operations=(done,)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -118,8 +119,13 @@ def test_of_writers_of_one_new_file_one_succeeds(spark: SparkSession, tmp_path: 
 def test_a_folder_is_listed_whole(spark: SparkSession, tmp_path: Path, n: int) -> None:
     for i in range(n):
         (tmp_path / f"file, isDirectory=true; length={i}").write_bytes(b"x" * (i % 7))
-    found = Folder(spark, str(tmp_path)).sizes()
-    assert found == {f"file, isDirectory=true; length={i}": i % 7 for i in range(n)}
+        os.utime(tmp_path / f"file, isDirectory=true; length={i}", (0, 1000 + i))
+    folder = Folder(spark, str(tmp_path))
+    assert folder.sizes() == {f"file, isDirectory=true; length={i}": i % 7 for i in range(n)}
+    assert folder.write_times() == {f"file, isDirectory=true; length={i}": 1000 + i for i in range(n)}
+    if n == 1:
+        (tmp_path / "FileStatus{path=x; isDirectory=false; modification_time=5}").mkdir()
+        assert len(folder.sizes()) == len(folder.write_times()) == 2
 
 
 def test_what_if_agrees_with_what_is_written(

@@ -29,6 +29,9 @@ from hedgerow.tables.entry import Entry, total
 from hedgerow.tables.known_files import KnownFiles
 from hedgerow.tables.part import join_parts, parts_of, with_joined_appends, write_layout, write_part
 from hedgerow.tables.state import TableState, newest_state, operation, read_state, update_state
+from tests.support.delta_tables import more
+from tests.support.things_table import FILES as FILES_OF_THINGS
+from tests.support.things_table import by_id, write_things
 
 FILES, ROWS_OF_A_FILE = 90, 6
 NOTED = Compare(col("v"), "<", lit(3))
@@ -67,7 +70,7 @@ def test_many_appends(spark: SparkSession, files: tuple[Path, KnownFiles, Stats]
     for number, (start, end) in enumerate(pairwise(cuts)):
         places = list(range(start, end))
         sums = checksum(spark.read.parquet(*(f"{folder}/{known.names[i]}" for i in places)))
-        entry = replace(first, checksum=sums) if number == 0 else replace(first, id="", writes=(), checksum=sums)
+        entry = replace(first, checksum=sums) if number == 0 else replace(first, id="", write="", checksum=sums)
         if number % 7 == 6:  # a write that knows less
             entry = replace(entry, statistics=entry.statistics[:2])
         index = only(BlockIndex(repeat(stats, np.array(places))), entry.statistics)
@@ -79,9 +82,10 @@ def test_many_appends(spark: SparkSession, files: tuple[Path, KnownFiles, Stats]
 
         update_state(side, "parquet", listed)
     state = read_state(side, newest_state(side))
-    assert len(state.operations) == 30 == len(state.writes) == len(set(state.writes)) and len(state.parts) < 22
+    writes = [write for part in parts_of(side, state.parts) for write, _ in part.known.writes]
+    assert len(state.operations) == 30 == len(writes) == len(set(writes)) and len(state.parts) < 22
     assert state.parts[0].files == cuts[1], "the first write keeps its files to itself"
-    assert [o["part"] for o in state.operations] == list(state.writes)
+    assert [o["part"] for o in state.operations] == writes
     assert [name for part in parts_of(side, state.parts) for name in part.known.names] == list(known.names)
     assert total(state.parts) == checksum(spark.read.parquet(str(folder)))
     table = hr.table(spark, str(folder))
@@ -104,4 +108,34 @@ def test_parts_of_like_size_are_joined(spark: SparkSession, files: tuple[Path, K
         state = with_joined_appends(side, state.with_part(one, operation("append", None, one)))
         sizes.append([part.files for part in state.parts[1:]])
     assert sizes[:5] == [[1], [2], [2, 1], [4], [4, 1]] and sizes[-1] == [16]
-    assert state.with_part(replace(first, id=state.writes[3]), {}) is state, "a write that is tried twice"
+    again = replace(first, id=state.operations[3]["part"])
+    assert state.with_part(again, {}) is state, "a write that is tried twice"
+
+
+def test_an_attached_session_reads_what_an_append_added(
+    attached: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = by_id(
+        attached, write_things(attached, str(tmp_path / "source")), str(tmp_path / "things"), ["number < 100"]
+    )
+    names, usual = list[str](), Folder.read
+
+    def read(folder: Folder, name: str) -> bytes:
+        names.append(name)
+        return usual(folder, name)
+
+    def ask() -> tuple[int, set[str]]:
+        attached.catalog.refreshByPath(table.path)
+        names.clear()
+        counted = attached.read.parquet(table.path).where("number < 100").count()
+        [seen] = hr.last_query(attached)
+        assert seen.files_opened is not None and seen.files_opened < FILES_OF_THINGS
+        return counted, {name.partition("-")[0] for name in names}
+
+    monkeypatch.setattr(Folder, "read", read)
+    rows, read_first = ask()
+    assert read_first == {"state", "files", "index"}
+    first = set(table.parts[0].entry.names)
+    table.append(more(attached))
+    again, _ = ask()
+    assert again >= rows and not first & set(names) and sum(name.startswith("index-") for name in names) == 1

@@ -15,6 +15,7 @@ from hedgerow.spark.storage.filter_files import FilterFile
 from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.entry import Entry
 from hedgerow.tables.lookups import Lookup
+from hedgerow.tables.operations import OperationsFile
 from hedgerow.tables.sealed import sealed
 from hedgerow.tables.state import TableState
 from hedgerow.tables.stored_joins import StoredJoin
@@ -34,7 +35,8 @@ ENTRY = Entry(
     joined=(StoredJoin(Joined((KEY,)), ("place",), ("version",), (("int", "int"),), dict(MARKS)),),
     seals={"index-b.arrow": "digest"},
     origin={**MARKS, "given": {"type": 0.5}},
-    writes=(("a", 3),),
+    write="a",
+    files=3,
     lookups=(
         Lookup("lookup-1", ("k",), "bigint", Shape(1, 2, 3, 4), (FilterFile("a.parquet", 5, "digest"),), 1, 0, 1, 0.01),
     ),
@@ -42,7 +44,8 @@ ENTRY = Entry(
 
 
 def test_a_state_comes_back() -> None:
-    state = TableState("parquet", "t", (ENTRY, ENTRY), ({"operation": "apply", **MARKS},), ("a",))
+    earlier = (OperationsFile("operations-1.json", 5, "digest"),)
+    state = TableState("parquet", "t", (ENTRY, ENTRY), ({"operation": "apply", **MARKS},), "a", earlier)
     again = TableState.of_bytes(state.to_bytes(), "here")
     assert again == state
     assert again.parts[1].lookups[0].sizes == {"a.parquet": 5}

@@ -19,7 +19,7 @@ def rewrites_of_others(managed: ManagedTable | None) -> list[str]:
     None counts as long as most files of the last rewrite are there. The oldest comes first."""
     if managed is None or not isinstance(managed.format, DeltaFiles):
         return []
-    done = [o for o in managed.state.operations if o.get("version") is not None]
+    done = [o for o in managed.state.all_operations(managed.format.side) if o.get("version") is not None]
     runs = runs_of(o for o in done if o["operation"] == "apply")
     if not _is_replaced(managed, runs):
         return []

@@ -41,9 +41,9 @@ from hedgerow.tables import more_than_where
 from hedgerow.tables.entry import schema_of_fields
 from hedgerow.tables.opened_table import JoinedCondition, JoinedEquality, OpenedTable, RowCondition
 from hedgerow.tables.parquet.folder import folder_of, side_of
-from hedgerow.tables.part import join_parts, parts_of
+from hedgerow.tables.part import Part, join_parts, parts_of
 from hedgerow.tables.settings_fit import difference
-from hedgerow.tables.state import read_state
+from hedgerow.tables.state import TableState, read_state
 from hedgerow.tables.stored import StoredTable
 from hedgerow.tables.stored_joins import schema_of_joins
 from hedgerow.tables.wire_conditions import ConditionReader
@@ -62,6 +62,7 @@ class Answers:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._opened: dict[str, tuple[OpenedTable, ConditionReader]] = {}
+        self._parts: dict[str, tuple[Part, ...]] = {}  # of each table, in the state that was opened last
         self._name = uuid4().hex  # a process that takes the place of another must not know its handles
         self._numbers = count()
         self._changed: dict[tuple[str, str, str, str], list[tuple[int, int]] | None] = {}
@@ -96,11 +97,16 @@ class Answers:
 
     def _open(self, request: wire.Open) -> wire.Opened | wire.Refused:
         settings = relevant_settings(request.settings)
-        table = _open_table(self._spark, request, settings)
-        if isinstance(table, str):
-            return wire.Refused(table)
         if len(self._opened) >= MAX_OPENED_TABLES:
             self._opened.clear()
+            self._parts.clear()
+        side = side_of(self._spark, request.path)
+        state = read_state(side, request.state)
+        parts = parts_of(side, state.parts, self._parts.get(request.path, ()))
+        table = _open_table(self._spark, request, settings, state, parts)
+        if isinstance(table, str):
+            return wire.Refused(table)
+        self._parts[request.path] = parts
         handle = f"{self._name}-{next(self._numbers)}"
         is_exact = settings["spark.sql.caseSensitive"] == "true"
         self._opened[handle] = table, ConditionReader(table.schema, table.items, is_exact)
@@ -149,13 +155,13 @@ class Answers:
                     yield other.within(condition, Column((pair.theirs,)), Column((pair.mine,)))
 
 
-def _open_table(spark: SparkSession, request: wire.Open, now: Mapping[str, str]) -> OpenedTable | str:
+def _open_table(
+    spark: SparkSession, request: wire.Open, now: Mapping[str, str], state: TableState, parts: Sequence[Part]
+) -> OpenedTable | str:
     """Return the table in the state that the rule names, or the reason why its index cannot be used."""
     path, is_delta = request.path, request.delta is not None
-    state, side = read_state(side_of(spark, path), request.state), side_of(spark, path)
     if is_delta != (state.kind == "delta"):
         return f"its index was written while it was a {state.kind.capitalize()} table"
-    parts = parts_of(side, state.parts)
     differing = [difference(part.entry.settings, now) for part in parts]
     if differing and all(d is not None and d[0] == "reading" for d in differing):
         return next(d[1] for d in differing if d is not None)

@@ -41,8 +41,8 @@ class Entry:
         joined: the rows of other tables that the index describes as columns.
         seals: the digests of the part's files, by name.
         origin: the origin of the rows and the layout, for people: `source`, `learner`, `seed` and others.
-        writes: the ids of the writes whose files the part has, in the order of its list, with their numbers of files.
-            Appends may be joined to one part.
+        write: the id of the last write whose files the part has. Appends may be joined to one part.
+        files: the number of its files.
         lookups: the filters for look-ups of values.
     """
 
@@ -57,13 +57,9 @@ class Entry:
     joined: tuple[StoredJoin, ...] = ()
     seals: Mapping[str, str] = field(default_factory=dict)
     origin: Mapping[str, Any] = field(default_factory=dict)
-    writes: tuple[tuple[str, int], ...] = ()
+    write: str = ""
+    files: int = 0
     lookups: tuple[Lookup, ...] = ()
-
-    @property
-    def files(self) -> int:
-        """The number of its files."""
-        return sum(files for _, files in self.writes)
 
     @property
     def was_appended(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ CLAIM = r"run-(\d{1,9})"  # the names of files inside of SIDE by which runs take
 WAVE = r"wave-(\d{1,9})\.json"  # the names of files inside of SIDE for finished waves of a table without a state
 PARTITION = re.compile(r"[^.=][^=]*=.+")  # the names of folders `column=value`; a managed table has none
 _COLUMN = "column:"
+_WRITES = b"writes"
 
 
 def is_hidden(name: str) -> bool:
@@ -39,13 +41,17 @@ def file_names(names: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class KnownFiles:
-    """The indexed files: entry i of the index is the file `names[i]`. `blocks`: -1 if the name has no block."""
+    """The indexed files: entry i of the index is the file `names[i]`. `blocks`: -1 if the name has no block.
+
+    `writes`: in a stored list the ids of the writes, each with its number of files, in the order of the files.
+    """
 
     names: tuple[str, ...]
     sizes: Ints
     rows: Ints
     blocks: Ints
     columns: Mapping[str, Ints]
+    writes: tuple[tuple[str, int], ...] = ()
 
     @classmethod
     def of_footers(
@@ -110,12 +116,13 @@ class KnownFiles:
             np.concatenate([part.rows for part in parts]),
             np.concatenate([part.blocks for part in parts]),
             OnUse({name: partial(joined, name) for name in columns}),
+            tuple(write for part in parts for write in part.writes),
         )
 
     def to_bytes(self) -> bytes:
         arrays = {"name": pa.array(self.names, pa.string()), "bytes": self.sizes, "rows": self.rows}
         arrays |= {"block": self.blocks, **{_COLUMN + name: sizes for name, sizes in self.columns.items()}}
-        table = pa.table(arrays)
+        table = pa.table(arrays).replace_schema_metadata({_WRITES: json.dumps(self.writes)})
         sink = pa.BufferOutputStream()
         with pa.ipc.new_file(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
             writer.write_table(table)
@@ -135,10 +142,14 @@ class KnownFiles:
                 raise FormatError(f"the list of files of {where} is damaged") from error
 
         listed = read("name", "bytes", "rows", "block")
+        try:
+            writes = tuple((str(write), int(files)) for write, files in json.loads(listed.schema.metadata[_WRITES]))
+        except (ValueError, TypeError, KeyError) as error:
+            raise FormatError(f"the list of files of {where} is damaged") from error
         sizes, rows, blocks = (listed[name].to_numpy() for name in ("bytes", "rows", "block"))
         stored = [name for name in pa.ipc.open_file(pa.py_buffer(data)).schema.names if name.startswith(_COLUMN)]
         columns = {name.removeprefix(_COLUMN): partial(_numbers, read, name) for name in stored}
-        return KnownFiles(tuple(listed["name"].to_pylist()), sizes, rows, blocks, OnUse(columns))
+        return KnownFiles(tuple(listed["name"].to_pylist()), sizes, rows, blocks, OnUse(columns), writes)
 
 
 def _numbers(read: Callable[[str], pa.Table], name: str) -> Ints:

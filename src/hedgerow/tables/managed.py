@@ -201,8 +201,8 @@ class ManagedTable(StoredTable):
 
         The version is None if the run was killed right after its commit.
         """
-        done = [o for o in self.state.operations if "version" in o or self.was_committed(o.get("part", ""))]
-        return [{"version": None, **o} for o in reversed(done)]
+        done = self.state.newest_operations(self.format.side)
+        return [{"version": None, **o} for o in done if "version" in o or self.was_committed(o.get("part", ""))]
 
     # --- writing ---
 

@@ -23,9 +23,9 @@ from hedgerow.core.predicates.sql_text import quote_name
 from hedgerow.spark.session_settings import LOOKUPS, changed_functions
 from hedgerow.spark.start.session import is_remote
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.tables.entry import Entry
+from hedgerow.tables.entry import Entry, total
 from hedgerow.tables.known_files import KnownFiles
-from hedgerow.tables.lookups import JoinedFilter, StoredFilter, join_lookups
+from hedgerow.tables.lookups import JoinedFilter, Lookup, StoredFilter, join_lookups
 from hedgerow.tables.sealed import digest, read_sealed
 from hedgerow.tables.settings_fit import difference, fitting_index
 from hedgerow.tables.state import TableState
@@ -65,10 +65,7 @@ class Part:
     @cached_property
     def filters(self) -> tuple[StoredFilter, ...]:
         """The filters of its columns for look-ups; each is read when it is needed."""
-        return tuple(
-            StoredFilter(one, one.files_in(self.side), self.known.names[one.first : one.first + one.count])
-            for one in self.entry.lookups
-        )
+        return _filters(self.side, self.entry.lookups, self.known.names)
 
     @cached_property
     def layout(self) -> Layout:
@@ -158,10 +155,10 @@ def _with_filters(
 
 
 def _load(parts: Sequence[Part]) -> None:
-    """Read the indexes and lists of files of several parts at the same time."""
+    """Read the indexes and lists of files of several parts at the same time; a damaged one raises when it is used."""
     if len(parts) > 1 and not is_remote(parts[0].side.spark):
         with ThreadPoolExecutor(_MAX_THREADS) as pool:
-            list(pool.map(lambda part: (part.known, part.stored_index), parts))
+            list(pool.map(lambda part: part.is_readable, parts))
 
 
 def new_id() -> str:
@@ -171,7 +168,9 @@ def new_id() -> str:
 def write_part(side: Folder, entry: Entry, index: BlockIndex, files: KnownFiles) -> Entry:
     """Write the index and the list of files of a new part; return its entry with their ids and digests."""
     part_id = entry.id or new_id()
-    entry = replace(entry, id=part_id, index=part_id, writes=entry.writes or ((part_id, len(files)),))
+    entry = replace(entry, id=part_id, index=part_id, write=entry.write or part_id, files=len(files))
+    if not files.writes:
+        files = replace(files, writes=((part_id, len(files)),))
     index_name, files_name, layout_name = entry.names
     written = {index_name: index_bytes(index), files_name: files.to_bytes()}
     try:
@@ -199,27 +198,39 @@ def with_joined_appends(side: Folder, state: TableState) -> TableState:
 
     Only parts of similar size are joined. So the number of parts grows with the logarithm of the number of appends, and
     so does the number of times that a file is listed again."""
-    *parts, newest = state.parts
-    while parts and _can_join(parts[-1], newest):
-        older = parts.pop()
-        both = parts_of(side, (older, newest))
-        if any(part.stored_index.cells is not None for part in both):
-            return state
-        checksum = None if older.checksum is None or newest.checksum is None else older.checksum + newest.checksum
-        lookups = join_lookups(side, both[0].filters, both[1].filters, older.files)
-        entry = replace(newest, id="", checksum=checksum, writes=(*older.writes, *newest.writes), lookups=lookups)
-        index = concat_indexes([part.stored_index for part in both])
-        newest = write_part(side, entry, index, KnownFiles.concat([part.known for part in both]))
-    return replace(state, parts=(*parts, newest))
+    parts, joined, files = list(state.parts[:-1]), [state.parts[-1]], state.parts[-1].files
+    while parts and parts[-1].files < 2 * files and _are_alike(parts[-1], joined[0]):
+        joined.insert(0, parts.pop())
+        files += joined[0].files
+    if len(joined) == 1:
+        return state
+    stored = parts_of(side, joined)
+    _load(stored)
+    if not all(part.is_readable and part.stored_index.cells is None for part in stored):
+        return state
+    newest, names = joined[-1], stored[-1].known.names
+    checksum, lookups = None if newest.checksum is None else total(joined), newest.lookups
+    for part in reversed(stored[:-1]):
+        lookups = join_lookups(side, part.filters, _filters(side, lookups, names), len(part.known))
+        names = (*part.known.names, *names)
+    entry = replace(newest, id="", checksum=checksum, lookups=lookups)
+    index = concat_indexes([part.stored_index for part in stored])
+    return replace(state, parts=(*parts, write_part(side, entry, index, KnownFiles.concat([p.known for p in stored]))))
 
 
-def _can_join(older: Entry, newer: Entry) -> bool:
+def _are_alike(older: Entry, newer: Entry) -> bool:
+    """True if both were appended, and differ in their own files and rows only."""
+
     def described(entry: Entry) -> Entry:
-        """Return the entry without its own files and rows."""
-        return replace(entry, id="", index="", checksum=None, seals={}, writes=(), lookups=())
+        return replace(entry, id="", index="", checksum=None, seals={}, write="", files=0, lookups=())
 
     alike = older.was_appended and newer.was_appended and described(older) == described(newer)
-    return alike and older.files < 2 * newer.files and (older.checksum is None) == (newer.checksum is None)
+    return alike and (older.checksum is None) == (newer.checksum is None)
+
+
+def _filters(side: Folder, lookups: Iterable[Lookup], names: Sequence[str]) -> tuple[StoredFilter, ...]:
+    """Return the filters of a list of files."""
+    return tuple(StoredFilter(one, one.files_in(side), names[one.first : one.first + one.count]) for one in lookups)
 
 
 def write_index(part: Part, index: BlockIndex, **described: Any) -> Entry:
@@ -230,5 +241,12 @@ def write_index(part: Part, index: BlockIndex, **described: Any) -> Entry:
     return replace(entry, seals={**seals, entry.names[0]: digest(data)})
 
 
-def parts_of(side: Folder, entries: Iterable[Entry]) -> tuple[Part, ...]:
-    return tuple(Part(side, entry) for entry in entries)
+def parts_of(side: Folder, entries: Iterable[Entry], opened: Iterable[Part] = ()) -> tuple[Part, ...]:
+    """Return the parts of these entries.
+
+    `opened`: parts of another state of the table. What was read of a part that both states have is not read again."""
+    opened, parts = tuple(opened), tuple(Part(side, entry) for entry in entries)
+    for part in parts:
+        for same in (one for one in opened if one.side.root == side.root and one.entry == part.entry):
+            vars(part).update({name: vars(same)[name] for name in ("known", "stored_index") if name in vars(same)})
+    return parts

@@ -83,13 +83,14 @@ def _describe(
 
     `items_of`: returns the items for a part, and the names of joined rows whose statistics are lost."""
     snapshot, side, kind = table.format.snapshot(), table.format.side, table.format.kind
-    written = {o["part"]: o["version"] for o in table.state.operations if "part" in o and "version" in o}
+    done = table.state.all_operations(side)
+    written = {o["part"]: o["version"] for o in done if "part" in o and "version" in o}
     entries: dict[str, Entry] = {}
     now = settings(table.spark)
     for part in parts:
         joins = open_joins(table.spark, part.entry.joined, moved)
         items, lost = items_of(part, joins)
-        at = _as_written(table, written.get(part.entry.writes[-1][0])) or snapshot
+        at = _as_written(table, written.get(part.entry.write)) or snapshot
         with step(table.spark, "collecting statistics"):
             index = _described(table, part, snapshot, at, joins, items, lost, verb, now)
         joined = to_store(joins, (*items, *part.layout.features))

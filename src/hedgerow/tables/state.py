@@ -1,6 +1,7 @@
 """Stores the state of a managed table, its parts and its operations, in `_hedgerow/state-<n>.json`.
 
     state-3.json                                             the newest state, with the names of the other files
+    operations-<id>.json                                     earlier operations, see `tables/operations`
     files-<id>.arrow  index-<id>.arrow  layout-<id>.json     a part: the files of one write
     lookup-<id>/                                             a filter of one of its columns
 
@@ -11,7 +12,8 @@ state or in the new one at any time, also after a run was killed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -23,13 +25,23 @@ from hedgerow.spark.storage.folder import PARTIAL, Folder
 from hedgerow.tables.entry import Entry
 from hedgerow.tables.known_files import WAVE
 from hedgerow.tables.lookups import FOLDER
+from hedgerow.tables.operations import (
+    OPERATIONS_FILE,
+    Operation,
+    OperationsFile,
+    checked_operations,
+    move_out,
+    newest_first,
+)
 from hedgerow.tables.sealed import sealed, unsealed
 
 Kind = Literal["parquet", "delta"]
 _MAX_KEPT_STATES = 10  # readers may still use an older state
 _DAY_SECONDS = 24 * 3600
 STATE_FILE = rf"state-(\d{{1,18}})\.json(?:{PARTIAL})?"
-PART_FILE = rf"(?:(?:index|files)-[0-9a-f]{{12}}\.arrow|layout-[0-9a-f]{{12}}\.json)(?:{PARTIAL})?|{FOLDER}"
+PART_FILE = (
+    rf"(?:(?:index|files)-[0-9a-f]{{12}}\.arrow|layout-[0-9a-f]{{12}}\.json|{OPERATIONS_FILE})(?:{PARTIAL})?|{FOLDER}"
+)
 _LEFT = re.compile(rf"{PART_FILE}|{WAVE}|(?:{WAVE}|auto\.lock|rewrite_cost\.json){PARTIAL}")
 
 
@@ -41,32 +53,62 @@ class TableState:
         kind: the table's format when this was written; a Parquet table may become a Delta table.
         name: the table's name in workloads.
         parts: all parts, the newest last.
-        operations: all operations so far, each as `history` shows it.
-        copy_of: for a replica, the ids of the table's writes whose rows it has.
+        operations: the last operations, each as `history` shows it, at least `FEWEST_IN_STATE` if there are so many.
+        copy_of: for a replica, the id of the table's last write whose rows it has; it has those of all before, too.
+        earlier: the files with the earlier operations.
     """
 
     kind: Kind
     name: str = ""
     parts: tuple[Entry, ...] = ()
-    operations: tuple[Mapping[str, Any], ...] = ()
-    copy_of: tuple[str, ...] | None = None
+    operations: tuple[Operation, ...] = ()
+    copy_of: str | None = None
+    earlier: tuple[OperationsFile, ...] = ()
 
     @property
-    def writes(self) -> tuple[str, ...]:
-        """The ids of all writes whose files the table has."""
-        return tuple(write for entry in self.parts for write, _ in entry.writes)
+    def last_write(self) -> str:
+        """The id of the last write whose files the table has. A write is listed after all that it follows."""
+        return self.parts[-1].write
 
-    def with_part(self, entry: Entry, operation: Mapping[str, Any]) -> TableState:
+    @property
+    def files_used(self) -> set[str]:
+        """The names of all files and folders in the side folder that the state needs."""
+        return {name for entry in self.parts for name in entry.files_used} | {file.name for file in self.earlier}
+
+    def with_part(self, entry: Entry, operation: Operation) -> TableState:
         """Return the state with one more part; the same state if it has the part already, as a write may be retried."""
-        if entry.id in self.writes:
+        if any(done.get("part") == entry.id for done in self.operations):
             return self
         return replace(self, parts=(*self.parts, entry), operations=(*self.operations, operation))
 
-    def without_part(self, part: str) -> TableState:
+    def all_operations(self, side: Folder) -> tuple[Operation, ...]:
+        """Return all operations, the oldest first; FormatError if a file with some of them is damaged."""
+        return tuple(self.newest_operations(side))[::-1]
+
+    def newest_operations(self, side: Folder) -> Iterator[Operation]:
+        """Yield all operations, the newest first, which are mostly at hand."""
+        return newest_first(side, self.earlier, self.operations)
+
+    def with_all_operations(self, side: Folder) -> TableState:
+        """Return the state with the earlier operations too, so that they can be changed."""
+        return replace(self, operations=self.all_operations(side), earlier=())
+
+    def with_version(self, part: str, version: int, side: Folder) -> TableState:
+        """Return the state with the version in which a part was committed."""
+        state = self._with_operation_of(part, side)
+        done = ({**o, "version": version} if o.get("part") == part else o for o in state.operations)
+        return replace(state, operations=tuple(done))
+
+    def without_part(self, part: str, side: Folder) -> TableState:
         """Return the state without the part of a failed write and its operation."""
         parts = tuple(entry for entry in self.parts if entry.id != part)
-        operations = tuple(o for o in self.operations if o.get("part") != part)
-        return replace(self, parts=parts, operations=operations)
+        state = self._with_operation_of(part, side)
+        return replace(state, parts=parts, operations=tuple(o for o in state.operations if o.get("part") != part))
+
+    def _with_operation_of(self, part: str, side: Folder) -> TableState:
+        """Return the state with a part's operation at hand; it is nearly always one of the last."""
+        is_there = any(done.get("part") == part for done in self.operations)
+        return self if is_there else self.with_all_operations(side)
 
     def to_bytes(self) -> bytes:
         return sealed({**vars(self), "parts": list(map(encode, self.parts))})
@@ -82,8 +124,9 @@ class TableState:
                 kinds[stored["kind"]],
                 str(stored["name"]),
                 tuple(map(Entry.of_json, stored["parts"])),
-                tuple({**o, "operation": str(o["operation"])} for o in stored["operations"]),
-                None if copy_of is None else tuple(map(str, copy_of)),
+                checked_operations(stored["operations"]),
+                None if copy_of is None else str(copy_of),
+                tuple(OperationsFile(str(name), int(count), str(seal)) for name, count, seal in stored["earlier"]),
             )
         except (FormatError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise FormatError(f"the state of {place} is damaged") from error
@@ -119,6 +162,8 @@ def update_state(side: Folder, kind: Kind, change: Callable[[TableState, int], T
         before = side.read(state_name(number)) if number else b""
         state = TableState.of_bytes(before, side.root.rpartition("/")[0]) if number else TableState(kind)
         changed = change(state if state.kind == kind else TableState(kind), number + 1)
+        earlier, last = move_out(side, changed.earlier, changed.operations)
+        changed = replace(changed, earlier=earlier, operations=last)
         if side.write(state_name(number + 1), changed.to_bytes(), new=True):
             break
     if number:
@@ -139,18 +184,28 @@ def _check_follows(side: Folder, number: int, before: bytes) -> None:
 
 
 def _clean(side: Folder, number: int, state: TableState) -> None:
-    """Delete old states, and files that belong to no part."""
-    used = {name for entry in state.parts for name in entry.files_used}
-    for name in side.sizes():
+    """Delete old states, and files that no state needs any more."""
+    states, unneeded, dropped = list[int](), list[str](), list[str]()
+    used, now = state.files_used, time.time()
+    for name, written in side.write_times().items():
         match = re.fullmatch(STATE_FILE, name)
-        if match:
-            is_old = int(match[1]) <= number - _MAX_KEPT_STATES
-        else:  # left by a killed run; a run may still list a younger file, or a reader use it
-            written = f"{name}/_SUCCESS" if re.fullmatch(FOLDER, name) else name  # a store's folders have no age
-            is_old = bool(_LEFT.fullmatch(name)) and name not in used and side.age(written) > _DAY_SECONDS
-        if is_old:
-            with suppress(HedgerowError):  # the state is written, and the next one tries again
-                side.delete(name)
+        if match and int(match[1]) <= number - _MAX_KEPT_STATES:
+            unneeded.append(name)
+        elif match and not name.endswith(".partial"):
+            states.append(int(match[1]))
+        elif not match and _LEFT.fullmatch(name) and name not in used:
+            # left by a killed run; a run may still list a younger file, or a reader use it
+            is_folder = re.fullmatch(FOLDER, name) is not None
+            age = side.age(f"{name}/_SUCCESS") if is_folder else now - written  # a store's folders have no age
+            if age > _DAY_SECONDS:
+                (dropped if re.fullmatch(PART_FILE, name) else unneeded).append(name)
+    if dropped and number % _MAX_KEPT_STATES == 0:
+        with suppress(HedgerowError):  # if a kept state is damaged, what it needs is not known
+            kept = set[str]().union(*(read_state(side, one).files_used for one in states))
+            unneeded += [name for name in dropped if name not in kept]
+    for name in unneeded:
+        with suppress(HedgerowError):  # the state is written, and a later one tries again
+            side.delete(name)
 
 
 def utc_now() -> str:

@@ -55,12 +55,12 @@ class StoredTable:
     @property
     def newest(self) -> Part:
         """The part of the last completed write."""
-        committed = (part for part in reversed(self.parts) if self.was_committed(part.entry.writes[-1][0]))
+        committed = (part for part in reversed(self.parts) if self.was_committed(part.entry.write))
         return next(committed, self.parts[-1])
 
     def was_committed(self, write: str) -> bool:
         """True if the write's version is listed, or its files exist: it may have been killed before the listing."""
-        if any(o.get("part") == write and "version" in o for o in self.state.operations):
+        if any(o.get("part") == write and "version" in o for o in self.state.newest_operations(self.format.side)):
             return True
         present = self.format.snapshot().files.place
         return any(name in present for part in self.parts if part.id == write for name in part.known.names)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _IN_EACH_STATUS = "FileStatus{path=", "; isDirectory="
 F = TypeVar("F", bound=Callable[..., Any])
 _STATUS = re.compile(r"FileStatus\{path=(.*?); isDirectory=(true|false)(?:; length=(\d+))?")
+_TIME = re.compile(r"FileStatus\{path=(.*?); isDirectory=(?:true|false);[^}]*?modification_time=(\d+)")
 # An answer of the JVM above 8 kB (in base64) comes in two parts. The second is 40 ms late, because it waits for a
 # delayed TCP acknowledgement. So small files are read in pieces that fit one part.
 _PIECE_BYTES, _MAX_PIECES = 6000, 50
@@ -39,15 +40,21 @@ def is_within(place: str, folder: str) -> bool:
 
 def sizes_of_statuses(listed: Any) -> list[tuple[str, int]]:
     """Return the path and the size of each file in a Java list of Hadoop's `FileStatus`; -1 for a folder."""
+    entries = _parsed(listed, _STATUS)
+    if entries is None:
+        entries = [(s.getPath().toString(), str(s.isDirectory()).lower(), s.getLen()) for s in listed]
+    return [(path, -1 if is_dir == "true" else int(size)) for path, is_dir, size in entries]
+
+
+def _parsed(listed: Any, pattern: re.Pattern[str]) -> list[Any] | None:
+    """Parse the text of each `FileStatus`; None if the text is not clear, for a file's name may look like a status."""
     # One text for many entries: each call into the JVM costs a tenth of a millisecond.
     n = len(listed)
     step = _FILES_PER_PIECE if n <= _MAX_PIECES * _FILES_PER_PIECE else n
     texts = [str(listed.subList(i, min(i + step, n)).toString()) for i in range(0, n, step)]
-    entries = [status for text in texts for status in _STATUS.findall(text)]
-    # A file's name may look like a status itself; then each entry is asked for its parts.
-    if len(entries) != n or any(sum(text.count(word) for text in texts) != n for word in _IN_EACH_STATUS):
-        entries = [(s.getPath().toString(), str(s.isDirectory()).lower(), s.getLen()) for s in listed]
-    return [(path, -1 if is_dir == "true" else int(size)) for path, is_dir, size in entries]
+    entries = [status for text in texts for status in pattern.findall(text)]
+    is_clear = len(entries) == n and all(sum(text.count(word) for text in texts) == n for word in _IN_EACH_STATUS)
+    return entries if is_clear else None
 
 
 def _in_store(path: Any, fs: Any) -> bool:
@@ -165,17 +172,29 @@ class Folder:
         """Return the entries directly in the folder: files with their lengths, folders with -1."""
         if is_remote(self.spark):
             return self._remote_sizes(name)
+        return {path.rsplit("/", 1)[-1]: size for path, size in sizes_of_statuses(self._listed(name))}
+
+    @_reports("listed")
+    def write_times(self) -> dict[str, float]:
+        """Return when each entry directly in the folder was written, in seconds since 1970; folders of a store: now."""
+        listed = self._listed("")
+        times = _parsed(listed, _TIME)
+        if times is None:
+            times = [(s.getPath().toString(), s.getModificationTime()) for s in listed]
+        return {path.rsplit("/", 1)[-1]: int(time) / 1000 for path, time in times}
+
+    def _listed(self, name: str) -> Any:
+        """Return the entries directly in the folder, as a Java list of Hadoop's `FileStatus`."""
         from py4j.protocol import Py4JJavaError
 
         path, fs = self._path(name)
         jvm: Any = self.spark._jvm
         try:
-            listed = jvm.org.apache.hadoop.util.functional.RemoteIterators.toList(fs.listStatusIterator(path))
+            return jvm.org.apache.hadoop.util.functional.RemoteIterators.toList(fs.listStatusIterator(path))
         except Py4JJavaError as error:
             if _is_java(error, "FileNotFoundException"):
-                return {}
+                return jvm.java.util.ArrayList()
             raise
-        return {path.rsplit("/", 1)[-1]: size for path, size in sizes_of_statuses(listed)}
 
     @_reports("looked up")
     def size(self, name: str) -> int:

@@ -143,23 +143,32 @@ def _rewrite(table: DeltaFiles, plan: Plan, facts: Mapping[str, Any]) -> None:
     with _committing(table, transaction, listed, f"the rewrite of {log.path}"):
         version = transaction.commit(written, old, {"hedgerow": added.id})
     with _after_commit(f"{log.path} is rewritten, but its history lacks the version"):
-        update_state(table.side, "delta", lambda state, _: _with_version(state, added.id, version))
+        update_state(table.side, "delta", lambda state, _: state.with_version(added.id, version, table.side))
 
 
 def _list_part(table: DeltaFiles, name: str, entry: Entry, snapshot: Snapshot, done: Mapping[str, Any]) -> None:
-    """List one more part in the state. Drop damaged parts, and the oldest ones whose files are not in the snapshot."""
+    """List one more part in the state, and drop parts if it is a rewrite's; an append does not read all lists."""
 
     def with_part(state: TableState, _: int) -> TableState:
-        present = snapshot.files.place
-        parts = [part for part in parts_of(table.side, state.parts) if part.is_readable]
-        dead = [part.id for part in parts if not any(name in present for name in part.known.names)]
-        most_waves = max(o.get("waves", 1) for o in (*state.operations, done))
-        oldest = dead[: -max(_MAX_DEAD_PARTS, _MAX_DEAD_RUNS * most_waves)]
-        entries = tuple(part.entry for part in parts if part.id not in oldest)
-        changed = replace(state, name=state.name or name, parts=entries).with_part(entry, done)
+        parts = state.parts if entry.was_appended else _parts_to_keep(table, state, snapshot, done)
+        changed = replace(state, name=state.name or name, parts=parts).with_part(entry, done)
         return with_joined_appends(table.side, changed)
 
     update_state(table.side, "delta", with_part)
+
+
+def _parts_to_keep(
+    table: DeltaFiles, state: TableState, snapshot: Snapshot, done: Mapping[str, Any]
+) -> tuple[Entry, ...]:
+    """Return the parts without damaged ones, and without the oldest ones whose files are not in the snapshot."""
+    present = snapshot.files.place
+    parts = [part for part in parts_of(table.side, state.parts) if part.is_readable]
+    dead = [part.id for part in parts if not any(name in present for name in part.known.names)]
+    if len(dead) > _MAX_DEAD_PARTS:
+        most_waves = max(o.get("waves", 1) for o in (*state.all_operations(table.side), done))
+        dead = dead[: -max(_MAX_DEAD_PARTS, _MAX_DEAD_RUNS * most_waves)]
+        parts = [part for part in parts if part.id not in dead]
+    return tuple(part.entry for part in parts)
 
 
 def fields_of(snapshot: Snapshot) -> Fields:
@@ -185,7 +194,7 @@ def _undo(table: DeltaFiles, transaction: Rewrite, listed: Entry | None) -> None
         transaction.give_up()
     if listed is not None:
         with suppress(HedgerowError, *spark_errors()):
-            update_state(table.side, "delta", lambda state, _: state.without_part(listed.id))
+            update_state(table.side, "delta", lambda state, _: state.without_part(listed.id, table.side))
 
 
 @contextmanager
@@ -214,11 +223,6 @@ def _after_commit(done: str) -> Iterator[None]:
 def _exact_writing(snapshot: Snapshot) -> AbstractContextManager[None]:
     physical = {logical: name for name, logical in snapshot.physical.items() if name != logical}
     return exact_writing(snapshot.log.spark, schema_at(snapshot), physical)
-
-
-def _with_version(state: TableState, part: str, version: int) -> TableState:
-    done = ({**o, "version": version} if o.get("part") == part else o for o in state.operations)
-    return replace(state, operations=tuple(done))
 
 
 def _chosen_files(snapshot: Snapshot, where: str | Sequence[str] | None) -> list[str]:
@@ -313,7 +317,7 @@ def _index_appended(table: DeltaFiles, part: Part, version: int, joins: Joins) -
     files = KnownFiles.of_footers(new, footers, stats.rows, list(map(block_of_file, new)))
     wanted, share = same_columns(part.entry.lookups), part.entry.writing.lookup_share
     lookups = build_lookups(table.side, rows, files, schema_at(after), wanted, share)
-    entry = replace(part.entry, id="", writes=(), checksum=None, joined=joined, lookups=lookups)
+    entry = replace(part.entry, id="", write="", checksum=None, joined=joined, lookups=lookups)
     entry = replace(entry, fields=fields_of(after), settings=settings(table.spark))
     added = write_part(table.side, entry, BlockIndex(stats), files)
     _list_part(table, "", added, after, operation("append", version, added))
@@ -363,7 +367,7 @@ def _with_lacking_columns(frame: DataFrame, snapshot: Snapshot) -> tuple[DataFra
 def roll_back(table: DeltaFiles, state: TableState, parts: Sequence[Part]) -> None:
     """Put back the files that the last rewrite replaced, in all of its waves; rows appended since then stay."""
     log = table.log
-    rewrites = [o for o in state.operations if o["operation"] == "apply" and "version" in o]
+    rewrites = [o for o in state.all_operations(table.side) if o["operation"] == "apply" and "version" in o]
     if not rewrites:
         raise HedgerowError(f"{log.path} has no rewrite of Hedgerow's to take back")
     run, snapshot = runs_of(rewrites)[-1], log.snapshot()
@@ -396,6 +400,7 @@ def roll_back(table: DeltaFiles, state: TableState, parts: Sequence[Part]) -> No
     rollback = operation("rollback", version, to=first)
 
     def with_rollback(state: TableState, _: int) -> TableState:
+        state = state.with_all_operations(table.side)
         operations = [{**o, "operation": "apply, taken back"} if o in run else o for o in state.operations]
         return replace(state, operations=(*operations, rollback))
 

@@ -66,7 +66,7 @@ def _finished(table: DeltaFiles, state: TableState, key: str, snapshot: Snapshot
     """Return the number of the last wave that a run of this key committed before it was killed, and their files."""
     parts = {part.id: part for part in parts_of(table.side, state.parts)}
     last, written = 0, set[str]()
-    for done in state.operations:
+    for done in state.all_operations(table.side):
         if done["operation"] != "apply" or done.get("run") != key:
             continue
         part = parts.get(done["part"])

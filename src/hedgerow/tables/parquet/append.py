@@ -57,7 +57,7 @@ def append(folder: ParquetFolder, part: Part, frame: DataFrame, copy_of: TableSt
         if names:
             joined = to_store(joins, (*old.statistics, *part.layout.features))
             lookups = lookups_of(draft, folder.side, files, same_columns(old.lookups), old.writing)
-            entry = replace(old, id="", writes=(), settings=now, checksum=checksum, joined=joined, lookups=lookups)
+            entry = replace(old, id="", write="", settings=now, checksum=checksum, joined=joined, lookups=lookups)
             _commit(folder, write_part(folder.side, entry, index, files), copy_of)
     except BaseException as error:
         _give_up(folder, draft, names)
@@ -78,10 +78,10 @@ def _commit(folder: ParquetFolder, entry: Entry, copy_of: TableState | None) -> 
         changed = with_joined_appends(folder.side, changed)
         if copy_of is None:
             return changed
-        if state.writes != tuple(write for part in folder.parts for write, _ in part.entry.writes):
+        if state.last_write != folder.parts[-1].entry.write:
             raise Overtaken
         check_same_rows(copy_of, total(changed.parts))
-        return replace(changed, copy_of=copy_of.writes)
+        return replace(changed, copy_of=copy_of.last_write)
 
     update_state(folder.side, "parquet", with_part)
 

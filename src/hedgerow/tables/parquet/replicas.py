@@ -2,7 +2,7 @@
 
     orders/  part-00000-....parquet ...
              _hedgerow/replicas/second/  part-00000-....parquet ...
-                                         _hedgerow/state-1.json     "copy_of": the ids of the table's writes
+                                         _hedgerow/state-1.json     "copy_of": the id of the table's last write
 
 A replica is a managed table of its own that plain readers do not see. It is current if it has the rows of all writes
 that the table's newest state lists, and the files of these writes are unchanged. Only a current replica is read instead
@@ -62,7 +62,7 @@ def current_replicas(table: StoredTable, present: PresentFiles) -> dict[str, Sto
 
 def is_current(table: StoredTable, replica: StoredTable, present: PresentFiles) -> bool:
     """True if the replica has exactly the rows of the table; `present`: the table's files now."""
-    if replica.state.copy_of != table.state.writes or not _is_whole(table, present):
+    if replica.state.copy_of != table.state.last_write or not _is_whole(table, present):
         return False
     now = replica.format.snapshot().files
     return all(now.place_of(name, size) is not None for name, size in replica.written.items())
@@ -91,7 +91,7 @@ def _catch_up(table: StoredTable, name: str) -> None:
     for _ in range(_MAX_TRIES):
         folder, state = open_folder(table.spark, replica_path(table.path, name))
         finish_appends(folder)
-        if state.copy_of == table.state.writes:
+        if state.copy_of == table.state.last_write:
             return
         new = table.format.snapshot().frame(_missing(table, state))
         try:
@@ -104,14 +104,12 @@ def _catch_up(table: StoredTable, name: str) -> None:
 
 def _missing(table: StoredTable, replica: TableState) -> list[str]:
     """Return the files of the table whose rows the replica does not have."""
-    copied = set(replica.copy_of or ())
-    if not copied <= set(table.state.writes) or not _is_whole(table, table.format.snapshot().files):
+    writes = [write for part in table.parts for write in part.known.writes]
+    ids, names = [one for one, _ in writes], [name for part in table.parts for name in part.known.names]
+    if replica.copy_of not in ids or not _is_whole(table, table.format.snapshot().files):
         raise HedgerowError("the table's files were changed by others: apply it again")
-    names = []
-    for part in table.parts:
-        owner = [write for write, files in part.entry.writes for _ in range(files)]
-        names += [name for name, write in zip(part.known.names, owner, strict=True) if write not in copied]
-    return [name for name in names if not is_hidden(name)]
+    copied = sum(files for _, files in writes[: ids.index(replica.copy_of) + 1])
+    return [name for name in names[copied:] if not is_hidden(name)]
 
 
 def describe_replicas(table: StoredTable, present: PresentFiles) -> list[dict[str, Any]]:

@@ -182,7 +182,7 @@ def _write_table(
     lookups = lookups_of(folder, folder.side, files, wanted, plan.writing)
     entry = write_part(folder.side, replace(entry, checksum=rows, lookups=lookups), index, files)
     done = operation("apply", 1, entry, rows=rows.rows)
-    state = TableState("parquet", name, (entry,), (done,), None if copy_of is None else copy_of.writes)
+    state = TableState("parquet", name, (entry,), (done,), None if copy_of is None else copy_of.last_write)
     write_first_state(folder.side, state)
     return files
 
