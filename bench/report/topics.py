@@ -50,7 +50,7 @@ TOPICS = (
         "Written tables of up to 180 million rows, and what each step takes.",
         (
             *("lineitem-physical", "engines", "selective", "selective-lineitem", "selective-physical", "star"),
-            *("attach", "late-keys", "lookups", "files", "apply", "growth", "object-store", "lineitem"),
+            *("attach", "late-keys", "lookups", "files", "appends", "apply", "growth", "object-store", "lineitem"),
         ),
         is_paper=False,
     ),

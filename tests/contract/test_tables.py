@@ -125,7 +125,7 @@ def facts(c: Case) -> None:
     assert t.name == "things" and t.path and t.spark is c.spark and t.written_under and not t.stale_joins()
     assert t.format.kind == t.state.kind == ("delta" if c.is_delta else "parquet")
     assert t.layout == t.newest.layout and t.layout.blocks >= BLOCKS // 2
-    assert [part.id for part in t.parts] == list(t.state.writes) == [t.newest.id] and t.was_committed(t.newest.id)
+    assert [part.id for part in t.parts] == [t.state.last_write] == [t.newest.id] and t.was_committed(t.newest.id)
     assert (
         t.written == t.known.sizes_by_name
         and not t.was_committed("another")
