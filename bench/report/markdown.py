@@ -53,18 +53,18 @@ LEGEND = (
 def pages(contents: Page) -> dict[str, str]:
     """Return each page and each picture by its path in the folder of documents."""
     written = [topic for topic in TOPICS if _sections(contents, topic)]
-    files = {"results.md": _first(contents, written)}
-    for topic in written:
-        files[f"results/{topic.name}.md"] = _topic(contents, topic, files)
     drawn = picture(contents)
+    files = {"results.md": _first(contents, written, bool(drawn))}
     if drawn:
         files["results/pictures/seconds.svg"] = drawn
+    for topic in written:
+        files[f"results/{topic.name}.md"] = _topic(contents, topic, files)
     return files
 
 
-def _first(contents: Page, topics: Sequence[Topic]) -> str:
+def _first(contents: Page, topics: Sequence[Topic], has_picture: bool) -> str:
     parts = ["# Results", "\n".join(f"* {sentence}" for sentence in sentences(contents))]
-    if picture(contents):
+    if has_picture:
         parts.append("![Seconds of each layout on three tables](results/pictures/seconds.svg)")
     parts += ["\n".join(f"* [{topic.title}](results/{topic.name}.md): {topic.about}" for topic in topics), INTRO]
     if rows.seconds(contents):
