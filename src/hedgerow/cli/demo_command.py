@@ -11,7 +11,7 @@ import typer
 
 from hedgerow.cli.app import JsonOption, spark_of
 from hedgerow.cli.output import Output
-from hedgerow.core.errors import HedgerowError
+from hedgerow.core.errors import HedgerowError, shortened
 
 if TYPE_CHECKING:
     from hedgerow.demo.race import Run
@@ -51,7 +51,7 @@ def demo(
         output.answer({**result.to_dict(), "html": str(html)}, {})
         return
     titles = [("seconds (files opened)", False), *((name, True) for name in result.files), ("times faster", True)]
-    kinds = [[_shortened(k.kind), *map(_run, k.runs.values()), f"{k.times_faster:.1f}"] for k in result.kinds]
+    kinds = [[shortened(k.kind, _WIDTH), *map(_run, k.runs.values()), f"{k.times_faster:.1f}"] for k in result.kinds]
     files = ["files in all", *(f"{n:,}" for n in result.files.values()), ""]
     output.table(titles, [*kinds, files])
     output.line("note", "times faster than the best of the other layouts; medians, of two queries their sum")
@@ -60,10 +60,6 @@ def demo(
     output.answer({}, {**_summary(result), "page": f"{html}, after {time.perf_counter() - begun:.0f} s in all"})
     if sys.stdout.isatty():
         typer.launch(str(html))
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 3]}..."
 
 
 def _run(run: Run) -> str:
