@@ -14,7 +14,7 @@ from hedgerow.spark.storage.folder import Folder
 
 @dataclass
 class Traffic:
-    """What was read and written. `written`: by the beginning of the files' names."""
+    """Bytes that were read and written. `written`: by the beginning of the files' names."""
 
     read: int = 0
     reads: int = 0

@@ -60,7 +60,9 @@ def _of_peers(contents: Page) -> list[str]:
     races = raced(contents)
     lost = [race.table for race in races if race.ours > race.best]
     names = f": {'; '.join(lost)}" if lost else ""
-    return [f"On {len(lost)} of {len(races)} written tables another layout is faster{names}."] if races else []
+    return (
+        [f"In {len(lost)} of {len(races)} runs over written tables another layout is faster{names}."] if races else []
+    )
 
 
 def _of_papers(contents: Page) -> list[str]:

@@ -1,4 +1,4 @@
-"""What an append writes and reads of the index after so many appends, and what opening a table reads.
+"""Count the bytes of the index that an append writes and reads after so many others, and that opening a table reads.
 
 An invented table of five numbers, two dates and three texts begins with 1,000 files; each append adds four. No Spark
 and no data: only the files in `_hedgerow` are written. These are counted:

@@ -140,8 +140,8 @@ def test_seconds_stand_beside_the_fastest_peer() -> None:
     lines = [line("lineitem-physical", 0.5, ratio=0.7, details=rows)]
     assert "| lineitem, 100 rows | 9.0 s | 3.0 s (ZORDER) | **2.0 s** (qd-tree) | abc1234 |" in markdown(lines)
     slower = [line("lineitem-physical", 0.5, ratio=0.7, details={**rows, "seconds": {**seconds, "attached": 3.5}})]
-    assert "On 1 of 1 written tables another layout is faster: lineitem, 100 rows." in sentences(page(slower))
-    assert "On 0 of 1 written tables another layout is faster." in sentences(page(lines))
+    assert "In 1 of 1 runs over written tables another layout is faster: lineitem, 100 rows." in sentences(page(slower))
+    assert "In 0 of 1 runs over written tables another layout is faster." in sentences(page(lines))
 
 
 def test_the_opening_has_the_seconds_of_large_tables() -> None:
