@@ -32,11 +32,11 @@ from tests.support.light_session import LIGHT, drop_service_settings, keep_java_
 OURS = {"lines": "okey", "orders": "okey", "wide": "id"}  # and the column by whose ranges they are laid out
 ROWS = {"wide": WIDE_ROWS, "narrow": 60}
 KINDS = ["parquet", "json", "cached", "of the driver", "delta"]  # of the tables that are not ours
-WAYS = 4  # of running a query, each a comparison
-PER_WORLD = 400  # comparisons
+WAYS = 6  # of running a query, each a comparison
+PER_WORLD = 1000  # comparisons
 SETTINGS = {
     "adaptive.enabled": ["true", "false"],
-    "autoBroadcastJoinThreshold": ["10MB", "10MB", "2KB", "-1"],
+    "autoBroadcastJoinThreshold": ["10MB", "10MB", "10MB", "2KB", "-1"],
     "adaptive.autoBroadcastJoinThreshold": ["10MB", "-1"],
     "exchange.reuse": ["true", "true", "true", "false"],
     "cbo.enabled": ["true", "false"],
@@ -50,7 +50,7 @@ SETTINGS = {
 # Spark sends a filter for each column of an INTERSECT with each task: of its usual size, 19 of them fill the heap.
 SMALL_BLOOMS = {f"spark.sql.optimizer.runtime.bloomFilter.{name}": "4096" for name in ("numBits", "maxNumBits")}
 ZONES = ["UTC", "UTC", "Europe/Berlin"]
-SECONDS = ["600", "600", "600", "0.05", "1e-9"]  # that a query waits for keys
+SECONDS = [*["600"] * 6, "0.05", "1e-9"]  # that a query waits for keys
 
 
 @dataclass
@@ -82,7 +82,7 @@ class World:
         self.deltas = ["wide", "lines"] if format_ == "delta" else []
         for table, schema in SCHEMAS.items():
             rows = rows_of(table, self.random, n=400 if table == "lines" else None)
-            made = self._values(rows, schema) if self._is(0.3) else frame(spark, table, rows)
+            made = self._values(rows, schema) if self._is(0.3) else _kept(frame(spark, table, rows))
             self._write(table, made)
         for table, count in ROWS.items():
             self._write(table, self._typed(table, range(count), is_local=self._is(0.5)))
@@ -102,7 +102,7 @@ class World:
 
     def _typed(self, table: str, ids: range, is_local: bool = False) -> DataFrame:
         values, schema = [(i, a_value(self.random, table, i)) for i in ids], "id INT, v INT"
-        made = self._values(values, schema) if is_local else self.spark.createDataFrame(values, schema)
+        made = self._values(values, schema) if is_local else _kept(self.spark.createDataFrame(values, schema))
         filler = f"repeat(md5(CAST(id AS STRING)), {9 if table == 'wide' else 1}) AS filler"
         return made.selectExpr("id", *(f"{sql} AS {name}" for name, sql in TYPED.items()), filler)
 
@@ -222,6 +222,11 @@ class World:
         return change
 
 
+def _kept(rows: DataFrame) -> DataFrame:
+    """Rows that the optimizer does not see, and that no query asks Python for again."""
+    return rows.localCheckpoint()
+
+
 def _literal(value: Any) -> str:
     return "NULL" if value is None else f"{value!r}D" if isinstance(value, float) else repr(value)
 
@@ -247,9 +252,7 @@ def test_sample(request: Any, tmp_path: Path, format_: str) -> None:
 
 def main(seed: int, comparisons: int) -> int:
     keep_java_names()
-    java = "-XX:ReservedCodeCacheSize=512m -XX:+UseSerialGC"  # it runs long enough for all compilers
-    settings = {**LIGHT, **SMALL_BLOOMS, "spark.driver.extraJavaOptions": java, "spark.sql.shuffle.partitions": "2"}
-    started = session("2g", "local[2]", **settings)
+    started = session("2g", "local[2]", **LIGHT, **SMALL_BLOOMS, **{"spark.sql.shuffle.partitions": "2"})
     drop_service_settings(started)
     tally, begun, worlds = Tally(), monotonic(), 0
     with attached_to(started):

@@ -115,10 +115,11 @@ def _plain(r: Random) -> str:
     """A join by equal columns of one type, whose small side may choose files of the large one."""
     key, kind = r.choice("ilsdtmqr"), r.choice(["JOIN", "JOIN", "JOIN", "LEFT SEMI JOIN", "RIGHT JOIN"])
     values = "a.id" if kind == "LEFT SEMI JOIN" else "a.id, b.id AS other"
-    hint = f"/*+ {r.choice(_HINTS)} */" if r.random() < 0.3 else ""
+    hint = f"/*+ {r.choice([*_HINTS, 'BROADCAST(b)', 'BROADCAST(b)', 'BROADCAST(b)'])} */" if r.random() < 0.5 else ""
     also = f" AND {_key(r)}" if r.random() < 0.2 else ""
     mine = f"(SELECT * FROM wide WHERE {_where(r, 'wide', WIDE_ROWS)})" if r.random() < 0.3 else "wide"
-    sql = f"SELECT {hint} {values} FROM {mine} a {kind} {_side(r, 'narrow')} b ON a.{key} = b.{key}{also}"
+    theirs = f"(SELECT * FROM narrow WHERE {_where(r, 'narrow', 60)})" if r.random() < 0.5 else _side(r, "narrow")
+    sql = f"SELECT {hint} {values} FROM {mine} a {kind} {theirs} b ON a.{key} = b.{key}{also}"
     return r.choice([sql, f"SELECT count(*), sum(hash(*)) FROM ({sql})"])
 
 
