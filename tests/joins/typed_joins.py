@@ -166,4 +166,4 @@ def _union(r: Random) -> str:
 
 def a_typed_query(r: Random) -> str:
     """A join of two tables over keys of any types, written in any way."""
-    return r.choice([*[_plain] * 5, _joined, _joined, _joined, _listed, _correlated, _union])(r)
+    return r.choice([*[_plain] * 6, _joined, _joined, _listed, _correlated, _union])(r)
