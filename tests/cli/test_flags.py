@@ -15,6 +15,7 @@ OTHERS: dict[str, Any] = {
     "block_rows": 7,
     "block_bytes": "3MB",
     "sample_rows": 11,
+    "regions": 3,
     "seed": 5,
     "cuts": "atoms+subtrees",
     "recurrence": 0.25,

@@ -71,6 +71,9 @@ class LearnFlags:
     block_rows: BlockRowsOption = None
     block_bytes: BlockBytesOption = None
     sample_rows: Annotated[int | None, typer.Option(help="Rows to learn from; by default 100 a block.")] = None
+    regions: Annotated[
+        int | None, typer.Option(min=1, help="Learn so many regions first, and each by a task; for many blocks.")
+    ] = None
     seed: Annotated[int, typer.Option(help="The same seed gives the same layout.")] = 0
     table: TableOption = None
     given: Annotated[Texts, typer.Option(metavar="DIRECTORY", help="Learn for what this table serves badly.")] = None
@@ -110,6 +113,7 @@ class LearnFlags:
             block_rows=self.block_rows,
             block_bytes=self.block_bytes,
             sample_rows=self.sample_rows,
+            regions=self.regions,
             seed=self.seed,
             cuts=cast("Kind", self.cuts),
             advanced_cuts=self.advanced_cuts,

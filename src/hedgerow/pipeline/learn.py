@@ -94,6 +94,8 @@ def learn_layout(
         raise LayoutError("given= needs a learner by name, not auto")
     if learner.trees > 1 and given:
         raise LayoutError("several trees are learned together, so trees= and given= exclude each other")
+    if options.regions not in (None, 1) and (given or learner.trees > 1):
+        raise LayoutError("the layout of one copy beside others is not learned in regions")
     spark = source.frame.sparkSession
     table_problem = pose(source, queries, learner, options, finer=not is_small(source))
     if speed is None:
@@ -155,6 +157,8 @@ def pose(
     is_auto = learner.name == AUTO
     if is_auto and learner.params:
         raise wrong_params(AUTO, learner.params, "it takes none")
+    if options.regions not in (None, 1) and not learner.makes_a_tree:
+        raise LayoutError(f"only trees are learned in regions, as by qdtree, and not what {learner.name} makes")
     columns = () if is_auto else learner.make().columns
     return TableProblem.of(source, queries, options, columns, joins, in_memory=is_auto, finer=finer)
 

@@ -42,6 +42,8 @@ class LearnOptions:
             two to three times as long.
         lookup_share: as in `WriteOptions`. Look-ups of ids that a filter will serve hardly count, because cuts for them
             would divide the rows to the harm of other queries. 0: they count like all queries.
+        regions: how many regions are learned first, each of which tasks then divide into blocks by a sample of its own.
+            Only for trees. By default none (1), unless a million rows to learn from are fewer than 50 for each block.
         storage: how many full copies of the table may be stored, each in a layout of its own. With 2, the second layout
             is learned for the queries that the first serves badly, and then both again in turns. `advise` and the
             autopilot then compare one copy with so many.
@@ -60,11 +62,13 @@ class LearnOptions:
     exact: bool | None = None
     effort: Effort = "normal"
     lookup_share: float = 0.01
+    regions: int | None = None
     storage: int = 1
     allow_slower: float = 0.1
 
     def __post_init__(self) -> None:
         at_least_one("storage", self.storage)
+        at_least_one("regions", self.regions)
         at_least_one("block_rows", self.block_rows)
         if self.block_bytes is not None:
             bytes_of(self.block_bytes, "block")  # refused at once, and not after minutes

@@ -50,6 +50,10 @@ class NamedLearner:
     title: str = ""
     trees: int = 1
 
+    @property
+    def makes_a_tree(self) -> bool:
+        return self.name in ("qdtree", "mto", "woodblock") and not self.params.get("overlap")
+
     def make(self, **more: Any) -> Learner:
         """Return the learner; LayoutError if there is none with this name and these parameters."""
         return make_learner(self.name, **{**self.params, **more})

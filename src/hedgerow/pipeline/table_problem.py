@@ -35,6 +35,7 @@ from hedgerow.pipeline.inputs import at_least_one
 from hedgerow.pipeline.learn_options import LearnOptions
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.learner_names import NamedLearner
+from hedgerow.pipeline.regions import learn_in_regions, usual_regions
 from hedgerow.spark.compute.count_blocks import MAX_COUNTED_ROWS, TableCounter
 from hedgerow.spark.compute.evaluate import needed, without_user_functions
 from hedgerow.spark.compute.joins import NO_JOINS, Joins
@@ -154,12 +155,29 @@ class TableProblem:
             layouts, tables = (paired.layout,), [table.path for table in given]
             facts["given"] = {"tables": tables, "alone": paired.before, "together": paired.after}
         else:
-            layouts = (model.fit(problem),)
+            regions = self._regions(learner)
+            layouts = (self._fit(model, regions),)
+            facts |= {"regions": regions} if regions > 1 else {}
         orders = [best_order(layout, problem) for layout in layouts]
         seconds = self.seconds + perf_counter() - begun - (self._seconds_of_spark() - counting)
         first, *others = (self._learned(learner, model, *made) for made in zip(layouts, orders, strict=True))
         facts = {**first.provenance, **facts}
         return replace(first, provenance=facts, replicas=tuple(others), fit_seconds=round(seconds, 2))
+
+    def _regions(self, learner: NamedLearner) -> int:
+        """Return the number of regions that are learned before the blocks; 1 for none."""
+        asked, blocks = self.options.regions, -(-self.source.rows // self.problem.block_rows)
+        if asked:
+            return min(asked, blocks)
+        if self.options.sample_rows or not learner.makes_a_tree:  # who asks for few rows wants to wait less
+            return 1
+        return usual_regions(blocks, len(self.problem.sample))
+
+    def _fit(self, model: Learner, regions: int) -> Layout:
+        if regions == 1:
+            return model.fit(self.problem)
+        items = [*self.drawn.rows.columns, *self.drawn.rows.truths]
+        return learn_in_regions(self.source, self.problem, items, self.joins, model, regions)
 
     def _learned(self, named: NamedLearner, model: Learner, layout: Layout, order: str | None) -> Learned:
         """Return a layout that a learner made, with the facts of its making; `order`: the column to sort by."""

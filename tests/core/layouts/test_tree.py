@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -109,3 +110,35 @@ def test_joined_leaves_keep_their_rows_and_a_cut_between_equals_goes() -> None:
         assert all(not (a < 0 and a == b) for _, a, b in joined.nodes)
         assert tree.relabelled([1] * tree.blocks).assign(Rows(values)).tolist() == [1] * 301
         assert {c for c, _, _ in joined.nodes} == set(range(len(joined.cuts)))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_trees_below_a_tree(seed: int) -> None:
+    """Each row goes to the leaf that the upper tree gives it, and then down the tree below that leaf."""
+    r = Random(seed)
+    top = _a_tree(r, r.randrange(4))
+    below = [_a_tree(r, r.randrange(4)) for _ in range(top.blocks)]
+    rows = Rows({x: pa.array([r.choice([None, r.randrange(50)]) for _ in range(200)])})
+    first = np.cumsum([0, *(tree.blocks for tree in below)])
+    regions, inside = top.assign(rows), [tree.assign(rows) for tree in below]
+    whole = top.with_trees_below(below)
+    assert whole.assign(rows).tolist() == [first[b] + inside[b][i] for i, b in enumerate(regions)]
+    assert whole.blocks == first[-1] and len(set(whole.cuts)) == len(whole.cuts)
+    assert layout_from_json(layout_to_json(whole)) == whole
+
+
+def _a_tree(r: Random, nodes: int) -> TreeLayout:
+    """A random tree with a block for each leaf."""
+    made: list[list[int]] = []
+    leaves: list[tuple[int, int] | None] = [None]  # the places of the leaves in their parents
+    for node in range(nodes):
+        place = leaves.pop(r.randrange(len(leaves)))
+        if place:
+            made[place[0]][place[1]] = node
+        made.append([node, 0, 0])
+        leaves += [(node, 1), (node, 2)]
+    for block, place in enumerate(p for p in leaves if p):
+        made[place[0]][place[1]] = ~block
+    cuts = tuple(Compare(x, "<", lit(r.randrange(50))) for _ in range(nodes))
+    distinct = tuple(dict.fromkeys(cuts))
+    return TreeLayout(distinct, tuple((distinct.index(cuts[cut]), left, right) for cut, left, right in made))

@@ -17,6 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from hedgerow.core.layouts.base import BlockIds, Let, Write, in_brackets
+from hedgerow.core.layouts.tree_kernels import go_down
 from hedgerow.core.predicates.nodes import Predicate, Term
 from hedgerow.core.predicates.sql_text import feature_text, predicate_text, term_text
 from hedgerow.core.predicates.step_functions import Break, Steps, Stepwise, and3, combine, stepwise, true_points
@@ -59,18 +60,10 @@ class TreeLayout:
         return 1 + max((~child for _, *kids in self.nodes for child in kids if child < 0), default=0)
 
     def assign(self, rows: Rows) -> BlockIds:
-        goes_left = [rows.evaluate(cut) == T_BIT for cut in self.cuts]
         ids = np.zeros(len(rows), np.int32)
-        todo = [(0, np.arange(len(rows)))] if self.nodes else []
-        while todo:
-            node, in_node = todo.pop()
-            cut, *kids = self.nodes[node]
-            left = goes_left[cut][in_node]
-            for child, in_child in zip(kids, (in_node[left], in_node[~left]), strict=True):
-                if child < 0:
-                    ids[in_child] = ~child
-                elif len(in_child):
-                    todo.append((child, in_child))
+        if self.nodes:
+            goes_left = np.array([rows.evaluate(cut) == T_BIT for cut in self.cuts])
+            go_down(np.array(self.nodes, np.int32), goes_left, ids)
         return ids
 
     def assign_sql(self, write: Write = feature_text, let: Let = in_brackets) -> str:
@@ -112,6 +105,26 @@ class TreeLayout:
 
         nodes = tuple((cut_place[c], kid(a), kid(b)) for c, a, b in (self.nodes[node] for node in cutting))
         return TreeLayout(tuple(self.cuts[c] for c in cuts), nodes)
+
+    def with_trees_below(self, below: Sequence[TreeLayout]) -> TreeLayout:
+        """Return this tree, each leaf of which is a block of its own, with `below[b]` in the place of block b."""
+        if not self.nodes:
+            return below[0]
+        place: dict[Predicate, int] = {}
+        nodes: list[Node] = []
+        first_node, first_block = len(self.nodes), 0
+        root = []  # of the tree below each leaf
+        for tree in below:
+            root.append(first_node if tree.nodes else ~first_block)
+            for cut, *kids in tree.nodes:
+                left, right = (kid + first_node if kid >= 0 else kid - first_block for kid in kids)
+                nodes.append((place.setdefault(tree.cuts[cut], len(place)), left, right))
+            first_node, first_block = first_node + len(tree.nodes), first_block + tree.blocks
+        top: list[Node] = []
+        for cut, *kids in self.nodes:
+            left, right = (kid if kid >= 0 else root[~kid] for kid in kids)
+            top.append((place.setdefault(self.cuts[cut], len(place)), left, right))
+        return TreeLayout(tuple(place), (*top, *nodes))
 
     def top_down(self) -> list[int]:
         order, todo = [], [0] if self.nodes else []

@@ -21,8 +21,9 @@ from hedgerow.core.learning.cells.merge import Cells
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.sql_text import predicate_text
-from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT
+from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT, Stats
 from hedgerow.core.pruning.evaluator import possible_outcomes
+from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.workload.candidate_cuts import USUAL, Kind, begins, cuts_of
 from hedgerow.core.workload.query_clauses import Clauses
 
@@ -108,6 +109,19 @@ class Problem:
             trial=None if trial is None else cache(sized),
         )
 
+    def of_part(self, sample: Sample) -> Problem:
+        """Return the problem of a part of the table, with the queries that may match rows like those of its sample."""
+        stats = sample.rows.stats(np.zeros(len(sample), np.int64), 1)
+        weights = {p: w for p, w in zip(self.predicates, self.weights, strict=True) if _may_match(p, stats)}
+        options = tuple(weights.values()), self.kind, self.seed, self.amounts
+        part = Problem.build(sample, tuple(weights), self.block_rows, *options)
+        return replace(part, observed_share=self.observed_share)
+
+    def without_rows(self) -> Problem:
+        """Return the problem without what was made of its sample, to be sent to where other rows are."""
+        sample = replace(self.sample, rows=Rows({}))
+        return replace(self, sample=sample, cuts=(), truth=np.zeros((0, 0), bool), counter=None, trial=None)
+
     @property
     def sample_block_rows(self) -> int:
         """The least rows of a block, counted in sample rows."""
@@ -136,6 +150,10 @@ class Problem:
         cells = replace(self, counter=None).cells(layout)
         skipped = self.clauses.skipped(cells.some, cells.other) @ cells.rows
         return 1 - float(skipped) / ((sum(self.weights) or 1.0) * max(1, int(cells.rows.sum())))
+
+
+def _may_match(p: Predicate, stats: Stats) -> bool:
+    return bool(possible_outcomes(p, stats)[0] & T_BIT)
 
 
 def _outcomes(cuts: Iterable[Predicate], sample: Sample, known: Mapping[Predicate, Bools]) -> dict[Predicate, Bools]:

@@ -15,6 +15,7 @@ from hedgerow.core.index.session_safe import is_session_safe
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.curve import CurveLayout
 from hedgerow.core.layouts.layout_json import layout_from_json, layout_to_json
+from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.predicates.nodes import Column, Compare, Feature, In, Predicate, Prefix, columns_in
 from hedgerow.core.predicates.sql_text import feature_text, predicate_text, quote_name
 from hedgerow.core.predicates.types import Type
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 BLOCK = helper_name("block")
+_MAX_SQL_NODES = 10_000  # of a tree; Spark needs minutes and gigabytes to plan a much larger one
 _MAX_COMPILED_SQL = 20_000  # characters; Spark may fail to compile longer expressions into one method for the stage
 
 
@@ -86,6 +88,8 @@ def _routed_by_sql(frame: DataFrame, layout: Layout) -> DataFrame | None:
     """Assign blocks inside the JVM; expressions that may fail, or are used often, become temporary columns."""
     from pyspark.sql import functions as f
 
+    if isinstance(layout, TreeLayout) and len(layout.nodes) > _MAX_SQL_NODES:
+        return None
     guarded: dict[Feature, str] = {}
 
     def column_of(feature: Feature) -> str:
