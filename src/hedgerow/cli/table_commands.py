@@ -94,15 +94,17 @@ def show(
     workload: Annotated[
         Path | None, typer.Option(help="The queries that are shown; by default those in the table's log.")
     ] = None,
+    price: Annotated[float | None, typer.Option(help="What an hour of the cluster costs.")] = None,
+    price_per_tb: Annotated[float | None, typer.Option(help="What a terabyte costs that queries read.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Draw a table as a page of HTML: what queries read, which files they open, the tree, the sizes."""
+    """Draw a table as a page of HTML: what queries took before and take now, which files they open, the tree."""
     queries = None if workload is None or is_log(workload) else hedgerow.Workload.from_file(workload)
     with spark_of(ctx) as spark:
-        shown = hedgerow.show(spark, directory, queries)
+        shown = hedgerow.show(spark, directory, queries, price=price, price_per_tb=price_per_tb)
     shown.save(html)
     every = shown.picture.all_queries
-    kinds = [kind.to_dict() for kind in shown.picture.kinds]
+    kinds = [kind.to_dict(shown.picture.prices) for kind in shown.picture.kinds]
     read = "none" if every is None else f"{len(every.queries):,}, which read {share(every.rows_read)} of the rows"
     Output(as_json).answer({"html": str(html), "kinds": kinds}, {"page": str(html), "queries": read})
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import TypeVar
 
-from hedgerow.picture.facts import QueryReads
+from hedgerow.picture.facts import CurvePoint, QueryReads, Week, evenly_spaced
 from hedgerow.picture.file_map import FileMap
 
 WIDTH, HEIGHT, LEFT, BELOW = 720, 220, 44, 26
@@ -14,12 +13,11 @@ _MOST_BARS, _MOST_ROWS = 300, 120
 MOST_NAMES = 8  # colours of a stacked chart; the style has as many
 _ROW = 6
 MAP_HEIGHT, _MOST_BOXES, _SHORT = 360, 500, 7
-T = TypeVar("T")
 
 
 def sorted_bars(queries: Sequence[QueryReads]) -> str:
     """Return a bar chart of the rows that each query reads, with the matching rows in front; the worst query first."""
-    order = _evenly_spaced(sorted(queries, key=lambda q: -q.rows_read), _MOST_BARS)
+    order = evenly_spaced(sorted(queries, key=lambda q: -q.rows_read), _MOST_BARS)
     step = (WIDTH - LEFT) / max(1, len(order))
     bars = []
     for i, query in enumerate(order):
@@ -43,7 +41,7 @@ def cumulated(queries: Sequence[QueryReads]) -> str:
 
 def opened_map(queries: Sequence[QueryReads], files: int) -> str:
     """Return a map with a line for each query and a column for each file, filled where the query opens the file."""
-    order = _evenly_spaced(sorted(queries, key=lambda q: -len(q.opened)), _MOST_ROWS)
+    order = evenly_spaced(sorted(queries, key=lambda q: -len(q.opened)), _MOST_ROWS)
     step = (WIDTH - LEFT) / max(1, files)
     lines = []
     for i, query in enumerate(order):
@@ -61,7 +59,7 @@ def opened_map(queries: Sequence[QueryReads], files: int) -> str:
 def boxes(shown: FileMap) -> str:
     """Return a map of files in the plane of two columns."""
     drawn = []
-    for box in _evenly_spaced(list(shown.boxes), _MOST_BOXES):
+    for box in evenly_spaced(shown.boxes, _MOST_BOXES):
         (left, right), (low, high) = box.across, box.up
         x, width = LEFT + (WIDTH - LEFT) * left, max(2.0, (WIDTH - LEFT) * (right - left))
         top, height = _up(high), max(2.0, _up(low) - _up(high))
@@ -106,6 +104,44 @@ def stacked_levels(levels: Sequence[Mapping[str, int]], names: Sequence[str]) ->
     return _svg("Cuts on each level of the tree", marks + "".join(bars) + _below("levels of the tree, the root first"))
 
 
+def curve(points: Sequence[CurvePoint]) -> str:
+    """Return a chart of the shares of rows read, a step to the right for each point; the numbers of levels below."""
+    step = (WIDTH - LEFT - 30) / max(1, len(points) - 1)
+    drawn = ""
+    for kind in ("read", "unseen"):
+        shares = [getattr(point, kind) for point in points]
+        if None not in shares:
+            path = " ".join(f"{LEFT + i * step:.1f} {_y(share):.1f}" for i, share in enumerate(shares))
+            drawn += f'<path class="line {kind}" d="M{path}"/>'
+    marks = "".join(
+        f'<text x="{LEFT + i * step:.0f}" y="{HEIGHT - 8}" class="axis">{point.levels}</text>'
+        for i, point in enumerate(points)
+    )
+    return _svg("Share of rows read as the tree grows, by its levels", _scale() + drawn + marks)
+
+
+def weekly(weeks: Sequence[Week]) -> str:
+    """Return a bar for each week: the seconds of its queries, and on them those of the autopilot."""
+    most = max((week.seconds + week.autopilot_seconds for week in weeks), default=0.0) or 1.0
+    step = (WIDTH - LEFT) / max(1, len(weeks))
+    bars = []
+    for i, week in enumerate(weeks):
+        parts = (("read", week.seconds, "queries"), ("match", week.autopilot_seconds, "the autopilot"))
+        below = 0.0
+        for kind, seconds, name in parts:
+            top, height = _y((below + seconds) / most), _y(below / most) - _y((below + seconds) / most)
+            title = f"<title>week from {week.monday}: {seconds:,.0f} s of {name}</title>"
+            box = f'x="{LEFT + i * step:.1f}" y="{top:.1f}" width="{step * 0.85:.1f}" height="{height:.1f}"'
+            bars.append(f'<g>{title}<rect class="{kind}" {box}/></g>')
+            below += seconds
+    marks = "".join(
+        f'<text x="{LEFT - 6}" y="{_y(share) + 4:.1f}" class="axis right">{duration(share * most)}</text>'
+        for share in (0, 0.5, 1)
+    )
+    ends = f"weeks from {weeks[0].monday} to {weeks[-1].monday}" if weeks else ""
+    return _svg("Seconds of queries and of the autopilot in each week", marks + "".join(bars) + _below(ends))
+
+
 def share_bar(share: float) -> str:
     return f'<span class="bar" style="--share:{100 * min(1, share):.1f}%" aria-hidden="true"></span>'
 
@@ -123,6 +159,18 @@ def percent(share: float | None) -> str:
     return f"{100 * share:.1f} %" if share < 0.1 else f"{100 * share:.0f} %"
 
 
+def duration(seconds: float) -> str:
+    """Return a time in its unit.
+
+    >>> duration(0), duration(0.034), duration(9.5), duration(90), duration(600), duration(9000)
+    ('0 s', '0.03 s', '9.5 s', '90 s', '10 min', '2.5 h')
+    """
+    if seconds < 120:
+        digits = 2 if 0 < seconds < 1 else 1 if 1 <= seconds < 10 else 0
+        return f"{seconds:.{digits}f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:,.1f} h"
+
+
 def _description(query: QueryReads) -> str:
     matching = "" if query.matching is None else f", {percent(query.matching)} match"
     return f"{query.text}: reads {percent(query.rows_read)} in {place_of(query)}{matching}"
@@ -131,11 +179,6 @@ def _description(query: QueryReads) -> str:
 def place_of(query: QueryReads) -> str:
     """Return the place where a query reads its rows."""
     return f"{len(query.opened):,} files" if query.replica is None else f"the replica {query.replica}"
-
-
-def _evenly_spaced(items: list[T], limit: int) -> list[T]:
-    """Return at most `limit` of the items, at equal distances."""
-    return [items[i * len(items) // limit] for i in range(limit)] if len(items) > limit else items
 
 
 def _y(share: float) -> float:

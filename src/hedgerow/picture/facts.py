@@ -2,14 +2,71 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from statistics import fmean
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 from hedgerow.core.workload.score import Means
 from hedgerow.picture.file_map import FileMap
 
 MOST = 0.8  # a share of rows
+PRICED_QUERIES = 1000  # what one query costs is too little to read
+Known = Literal["measured", "estimated", "partly measured"]
+T = TypeVar("T")
+
+
+def evenly_spaced(items: Sequence[T], limit: int) -> list[T]:
+    """Return at most `limit` of the items, at equal distances."""
+    return [items[i * len(items) // limit] for i in range(limit)] if len(items) > limit else list(items)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A mean figure of some queries before the table had its layout, and now; None where it is not known."""
+
+    before: float | None = None
+    now: float | None = None
+    known: Known = "estimated"
+
+    @staticmethod
+    def mean(changes: Sequence[Change]) -> Change:
+        """Return the means; a mean is not known if one of its figures is not."""
+
+        def of(figures: Sequence[float | None]) -> float | None:
+            known = [figure for figure in figures if figure is not None]
+            return fmean(known) if len(known) == len(figures) else None
+
+        return Change(of([c.before for c in changes]), of([c.now for c in changes]), _known(changes))
+
+
+def _known(changes: Sequence[Change]) -> Known:
+    kinds = {change.known for change in changes}
+    return kinds.pop() if len(kinds) == 1 else "partly measured"
+
+
+@dataclass(frozen=True)
+class Prices:
+    """The price of an hour of the cluster, and of a terabyte that queries read; None where there is none."""
+
+    hour: float | None = None
+    terabyte: float | None = None
+
+    def of(self, seconds: Change, size: Change) -> Change:
+        """Return the price of `PRICED_QUERIES` queries; it is known if all is that has a price."""
+        parts = [(seconds, None if self.hour is None else self.hour / 3600)]
+        parts.append((size, None if self.terabyte is None else self.terabyte / 1e12))
+        priced = [(change, PRICED_QUERIES * price) for change, price in parts if price is not None]
+
+        def total(figures: Sequence[float | None]) -> float | None:
+            costs = [None if f is None else f * price for f, (_, price) in zip(figures, priced, strict=True)]
+            known = [cost for cost in costs if cost is not None]
+            return sum(known) if len(known) == len(costs) else None
+
+        if not priced:
+            return Change()
+        changes = [change for change, _ in priced]
+        return Change(total([c.before for c in changes]), total([c.now for c in changes]), _known(changes))
 
 
 @dataclass(frozen=True)
@@ -18,7 +75,8 @@ class QueryReads:
 
     `matching` is None if only Spark can evaluate it. `replica` is the copy of the table that it reads instead, if any.
     `means` says how the files are chosen. Queries of one `kind` differ in literals only. `undecided`: the parts of the
-    condition that the index has no statistics for.
+    condition that the index has no statistics for. `seconds` and `bytes`, those of the columns that it reads, are means
+    over queries of its kind where the log knows them.
     """
 
     text: str
@@ -29,6 +87,13 @@ class QueryReads:
     means: Means = "where"
     kind: str = ""
     undecided: tuple[str, ...] = ()
+    seconds: Change = Change()
+    bytes: Change = Change()
+
+    @property
+    def is_compared(self) -> bool:
+        """True if its seconds and bytes are known for both times."""
+        return None not in (self.seconds.before, self.seconds.now, self.bytes.before, self.bytes.now)
 
 
 @dataclass(frozen=True)
@@ -56,6 +121,14 @@ class Kind:
         return fmean(shares) if len(shares) == len(self.queries) else None
 
     @property
+    def seconds(self) -> Change:
+        return Change.mean([query.seconds for query in self.queries])
+
+    @property
+    def bytes(self) -> Change:
+        return Change.mean([query.bytes for query in self.queries])
+
+    @property
     def means(self) -> tuple[Means, ...]:
         return tuple(dict.fromkeys(query.means for query in self.queries if query.rows_read < 1))
 
@@ -71,8 +144,10 @@ class Kind:
             return f"the index has no statistics for {', '.join(undecided)}"
         return "matching rows are in most files: no layout was learned for this kind, or none can serve all kinds"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, prices: Prices) -> dict[str, Any]:
         figures = {"files": self.files, "rows_read": self.rows_read, "matching": self.matching, "means": self.means}
+        changes = {"seconds": self.seconds, "bytes": self.bytes, "price": prices.of(self.seconds, self.bytes)}
+        figures |= {name: asdict(change) for name, change in changes.items()}
         return {"text": self.text, "queries": len(self.queries), **figures, "why_not_fewer": self.why_not_fewer}
 
 
@@ -86,18 +161,63 @@ class File:
 
 
 @dataclass(frozen=True)
+class Askers:
+    """Some queries: their number, and one of each kind."""
+
+    queries: int = 0
+    kinds: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Branch:
     """A cut of the tree, or a block at its end.
 
-    `queries`: the number of queries that open a file below it. `askers`: of a block, such a query of each kind.
+    `askers`: the queries that open a file below it. `yes_only`, `no_only`: those of a cut that open none on its other
+    side; `both`: those that do.
     """
 
     text: str
     rows: int
-    queries: int
+    askers: Askers
     yes: Branch | None = None
     no: Branch | None = None
-    askers: tuple[str, ...] = ()
+    yes_only: Askers = Askers()
+    no_only: Askers = Askers()
+    both: Askers = Askers()
+
+
+@dataclass(frozen=True)
+class Week:
+    """The logged queries of a week that begins on a Monday, and what the autopilot did in it.
+
+    `seconds`: of the `timed` queries together. `actions`: those that were carried out. `search_seconds` and
+    `rewrite_seconds` are measured, too.
+    """
+
+    monday: str
+    queries: int = 0
+    timed: int = 0
+    seconds: float = 0.0
+    actions: tuple[str, ...] = ()
+    search_seconds: float = 0.0
+    rewrite_seconds: float = 0.0
+
+    @property
+    def autopilot_seconds(self) -> float:
+        return self.search_seconds + self.rewrite_seconds
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """A point of the learning curve: the blocks that the first levels of the tree make, and what they let queries read.
+
+    `read` is the mean share of rows for the queries, `unseen` for queries with other literals; None if there are none.
+    """
+
+    levels: int
+    blocks: int
+    read: float
+    unseen: float | None
 
 
 @dataclass(frozen=True)
@@ -106,7 +226,7 @@ class Picture:
 
     `levels`: the number of cuts on each column and of each advanced cut, for each level of the tree. `narrow`: for each
     column that queries filter on, the mean share of rows in files that may hold a given value. `maps`: the files in the
-    plane of two of these columns.
+    plane of two of these columns. `curve`: the shares of rows read as the tree grows.
     """
 
     title: str
@@ -118,6 +238,9 @@ class Picture:
     narrow: tuple[tuple[str, float], ...]
     decisions: tuple[tuple[str, str, str], ...]
     maps: tuple[FileMap, ...] = ()
+    curve: tuple[CurvePoint, ...] = ()
+    weeks: tuple[Week, ...] = ()
+    prices: Prices = Prices()
 
     @property
     def all_queries(self) -> Kind | None:

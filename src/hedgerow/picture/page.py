@@ -19,10 +19,11 @@ from hedgerow.picture.charts import (
     stacked_levels,
 )
 from hedgerow.picture.cuts_by_level import totals
-from hedgerow.picture.facts import Branch, Kind, Picture
+from hedgerow.picture.facts import Askers, Branch, Kind, Picture
 from hedgerow.picture.file_map import FileMap
+from hedgerow.picture.over_time import before_after, learning_curve, past_weeks
 
-_MOST_QUERIES, _MOST_KINDS, _MOST_ASKERS = 200, 50, 12
+_MOST_QUERIES, _MOST_KINDS, _MOST_ASKERS, _MOST_OF_CUT = 200, 50, 12, 4
 _OPEN_LEVELS, _MOST_LEVELS = 3, 60
 
 
@@ -35,6 +36,8 @@ def page(picture: Picture) -> str:
         *_section("Where a value may be", _narrow(picture), bool(picture.narrow)),
         *_section("Where the files lie", _maps(picture.maps), bool(picture.maps)),
         *_section("The tree", _tree(picture), picture.tree is not None),
+        *_section("The learning curve", learning_curve(picture.curve), bool(picture.curve)),
+        *_section("The weeks", past_weeks(picture.weeks, picture.prices.hour), bool(picture.weeks)),
         *_section(
             "Decisions of the autopilot",
             html_table(picture.decisions, ("when", "what", "why")),
@@ -67,6 +70,7 @@ def _of_queries(picture: Picture) -> Iterable[str]:
         yield '<p class="note">There are no queries to show: none were given, and the log has none.</p>'
         return
     yield from _section("Kinds of queries", _kinds(picture.kinds), True)
+    yield from _section("Before and after", before_after(picture, picture.kinds[:_MOST_KINDS]), True)
     keys = (("read", "rows read"), ("match", "rows that match"))
     key = "".join(f'<span class="known"><span class="key {kind}"></span>{label}</span>' for kind, label in keys)
     yield f"<h2>Rows read by each query</h2><p>Without the index every query opens every file: 100 %.{key}</p>"
@@ -140,8 +144,11 @@ def _maps(maps: Sequence[FileMap]) -> str:
 def _tree(picture: Picture) -> str:
     if picture.tree is None:
         return ""
-    note = "<p>Each cut has the rows of the blocks below it. A block may be below several cuts; it has a query of each "
-    note += "kind that opens it.</p>"
+    note = (
+        "<p>Each cut has the rows of the blocks below it, and the number of queries that open a file there. Inside are "
+        "some that open files on one side of it, or on both. A block may be below several cuts; it has a query of each "
+        "kind that opens it.</p>"
+    )
     return f"{note}{_branch(picture.tree, 0)}<h2>Cuts on each column, by level</h2>{_levels(picture.levels)}"
 
 
@@ -165,17 +172,29 @@ def _levels(levels: Sequence[Mapping[str, int]]) -> str:
 
 
 def _branch(branch: Branch, level: int, side: str = "") -> str:
-    count = f'<span class="count">{branch.rows:,} rows, {branch.queries:,} queries</span>'
+    count = f'<span class="count">{branch.rows:,} rows, {branch.askers.queries:,} queries</span>'
     text = f"{side and f'<span class=side>{side}</span> '}{escape(branch.text)}"
     if branch.yes is None or branch.no is None:
-        if not branch.askers:
+        if not branch.askers.kinds:
             return f'<div class="leaf">{text} {count}</div>'
-        asked = "".join(f"<li>{escape(asker)}</li>" for asker in branch.askers[:_MOST_ASKERS])
-        more = len(branch.askers) - _MOST_ASKERS
-        asked += f"<li>and {more:,} more kinds</li>" if more > 0 else ""
-        return f"<details><summary>{text} {count}</summary><ul>{asked}</ul></details>"
+        return f"<details><summary>{text} {count}</summary>{_listed(branch.askers, _MOST_ASKERS)}</details>"
     if level == _MOST_LEVELS:
         return f'<div class="leaf">{text} and more below {count}</div>'
-    inside = _branch(branch.yes, level + 1, "yes") + _branch(branch.no, level + 1, "no")
+    inside = _passing(branch) + _branch(branch.yes, level + 1, "yes") + _branch(branch.no, level + 1, "no")
     is_open = " open" if level < _OPEN_LEVELS else ""
     return f"<details{is_open}><summary>{text} {count}</summary>{inside}</details>"
+
+
+def _passing(branch: Branch) -> str:
+    """Return the queries that open files on each side of a cut, and on both: their numbers, and some of each kind."""
+    if not branch.askers.queries:
+        return ""
+    sides = (("on yes only", branch.yes_only), ("on no only", branch.no_only), ("on both", branch.both))
+    counts = ", ".join(f"{side.queries:,} {name}" for name, side in sides)
+    lists = "".join(f"<p>{name}</p>{_listed(side, _MOST_OF_CUT)}" for name, side in sides if side.kinds)
+    return f'<details class="passing"><summary>queries: {counts}</summary>{lists}</details>'
+
+
+def _listed(askers: Askers, most: int) -> str:
+    listed, more = "".join(f"<li>{escape(kind)}</li>" for kind in askers.kinds[:most]), len(askers.kinds) - most
+    return f"<ul>{listed}{f'<li>and {more:,} more kinds</li>' if more > 0 else ''}</ul>"

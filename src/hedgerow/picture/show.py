@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,24 +14,29 @@ from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.sample import Sample
+from hedgerow.core.learning.synthetic_queries import searched_columns
 from hedgerow.core.predicates.nodes import Column, Compare, Literal, columns_of, terms_of
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.text_file import write_text
 from hedgerow.core.workload.queries import Query
+from hedgerow.picture.before_after import changes
 from hedgerow.picture.cuts_by_level import cuts_by_level
-from hedgerow.picture.facts import Branch, File, Picture, QueryReads
+from hedgerow.picture.facts import Askers, Branch, CurvePoint, File, Picture, Prices, QueryReads
 from hedgerow.picture.file_map import Part, file_maps
+from hedgerow.picture.learning_curve import learning_curve
 from hedgerow.picture.page import page
+from hedgerow.picture.weeks import weeks_of
 from hedgerow.pilot.decision_notes import decisions
 from hedgerow.pipeline.logged import logged
 from hedgerow.pipeline.open import open_table
 from hedgerow.spark.compute.sample import draw
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import in_own_session, needs_jvm
-from hedgerow.spark.storage.source import open_source
+from hedgerow.spark.storage.source import Source, open_source
 from hedgerow.sql.query_outline import outline_of
 from hedgerow.sql.workload import Workload
 from hedgerow.tables.managed import ManagedTable
+from hedgerow.tables.query_log import QueryLog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,8 +59,21 @@ class Shown:
 
 
 @in_own_session
-def show(spark: SparkSession, table: str, workload: Workload | None = None, seed: int = 0) -> Shown:
-    """Draw a table that `apply` wrote, and the reads of the queries, by default of those in its log."""
+def show(
+    spark: SparkSession,
+    table: str,
+    workload: Workload | None = None,
+    seed: int = 0,
+    *,
+    price: float | None = None,
+    price_per_tb: float | None = None,
+) -> Shown:
+    """Draw a table that `apply` wrote, and the reads of the queries, by default of those in its log.
+
+    Args:
+        price: of an hour of the cluster.
+        price_per_tb: of a terabyte (10^12 bytes) that queries read.
+    """
     needs_jvm(spark, "show a table")
     opened = open_table(spark, table)
     if workload is None:
@@ -65,18 +82,21 @@ def show(spark: SparkSession, table: str, workload: Workload | None = None, seed
         except HedgerowError:
             workload = Workload(())
     queries = [query for query in opened.bound(workload) if query.reads(opened.name)] if len(workload) else []
+    tree = _tree_of(opened.layout)
     with step(spark, "looking at the table"):
-        sample = _sample(spark, opened, queries, seed)
+        source = open_source(spark, opened.path, opened.name)
+        sample = _sample(source, queries, tree, seed)
     listed = opened.known
     visible = [i for i in range(len(listed)) if listed.visible[i]]
     order = sorted(visible, key=lambda i: (int(listed.blocks[i]), listed.names[i]))
     files = tuple(File(listed.names[i], int(listed.rows[i]), int(listed.blocks[i])) for i in order)
     place = {file.name: i for i, file in enumerate(files)}
     with step(spark, "asking the index"):
-        reads = _reads(opened, queries, sample, place)
+        reads = _reads(opened, source, queries, sample, place)
     narrow = [] if sample is None else _narrow(opened, queries, sample)
-    tree = _tree_of(opened.layout)
-    decided = tuple((d.at, d.action, "; ".join(d.reasons)) for d in decisions(spark, table))
+    with step(spark, "drawing"):
+        curve = _curve(opened, sample, queries)
+    past = decisions(spark, table)
     return Shown(
         Picture(
             title=f"{opened.name}: {opened.path}",
@@ -86,32 +106,47 @@ def show(spark: SparkSession, table: str, workload: Workload | None = None, seed
             tree=None if tree is None else _branches(tree, files, reads),
             levels=() if tree is None else tuple(cuts_by_level(tree)),
             narrow=tuple(narrow),
-            decisions=decided,
+            decisions=tuple((d.at, d.action, "; ".join(d.reasons)) for d in past),
             maps=file_maps(place, {column: _stats_of(opened, column) for column, _ in narrow}),
+            curve=curve,
+            weeks=weeks_of(QueryLog.of(spark, table), past),
+            prices=Prices(price, price_per_tb),
         )
     )
 
 
-def _sample(spark: SparkSession, table: ManagedTable, queries: Sequence[Query], seed: int) -> Sample | None:
+def _sample(source: Source, queries: Sequence[Query], tree: TreeLayout | None, seed: int) -> Sample | None:
     """Draw some rows, on which the matching share of each query is counted; None if no query has a condition."""
-    predicates = [query.predicate(table.name) for query in queries]
+    predicates = [query.predicate(source.name) for query in queries]
     if not any(columns_of(p) for p in predicates):
         return None
-    return draw(open_source(spark, table.path, table.name), predicates, _SAMPLE_ROWS, seed)[0]
+    cuts = () if tree is None else tree.cuts
+    return draw(source, [*predicates, *cuts], _SAMPLE_ROWS, seed, searched_columns(predicates))[0]
+
+
+def _curve(table: ManagedTable, sample: Sample | None, queries: Sequence[Query]) -> tuple[CurvePoint, ...]:
+    """Return the learning curve of a table that a single tree divides."""
+    if sample is None or not isinstance(table.layout, TreeLayout):
+        return ()
+    looked_up = {lookup.column for part in table.parts for lookup in part.entry.lookups}
+    others = [q for q in queries if looked_up.isdisjoint(map(term_text, columns_of(q.predicate(table.name))))]
+    return learning_curve(table.layout, sample, others, table.name) if others else ()
 
 
 def _reads(
-    table: ManagedTable, queries: Sequence[Query], sample: Sample | None, place: Mapping[str, int]
+    table: ManagedTable, source: Source, queries: Sequence[Query], sample: Sample | None, place: Mapping[str, int]
 ) -> tuple[QueryReads, ...]:
     """Return the reads of each query; `place`: the number of each file of the table itself."""
+    all_explained = [table.explained(query) for query in queries]
+    outlines = [outline_of(query, table.name) for query in queries]
+    changed = changes(table, source, queries, [outline.kind for outline in outlines], all_explained)
     reads = []
-    for query in queries:
-        explained, p = table.explained(query), query.predicate(table.name)
+    for query, explained, outline, change in zip(queries, all_explained, outlines, changed, strict=True):
         opened = frozenset(place[name] for name in explained.opened if name in place)
-        matching = None if sample is None else sample.selectivity(p)
+        matching = None if sample is None else sample.selectivity(query.predicate(table.name))
         facts = explained.rows_read, matching, opened, explained.replica, explained.means
-        outline, undecided = outline_of(query, table.name), tuple(map(predicate_text, explained.undecided))
-        reads.append(QueryReads(outline.text, *facts, outline.kind, undecided))
+        undecided = tuple(map(predicate_text, explained.undecided))
+        reads.append(QueryReads(outline.text, *facts, outline.kind, undecided, *change))
     return tuple(reads)
 
 
@@ -142,7 +177,7 @@ def _tree_of(layout: Layout) -> TreeLayout | None:
 
 
 def _branches(tree: TreeLayout, files: Sequence[File], reads: Sequence[QueryReads]) -> Branch:
-    """Return the tree; each cut has the rows in the blocks below it, and the number of queries that open a file there.
+    """Return the tree; each cut has the rows in the blocks below it, and the queries that open a file there.
 
     A block may be in several places, for small neighbouring cells are joined."""
     rows, openers = Counter[int](), dict[int, set[int]]()
@@ -150,20 +185,24 @@ def _branches(tree: TreeLayout, files: Sequence[File], reads: Sequence[QueryRead
         rows[file.block] += file.rows
         openers.setdefault(file.block, set()).update(n for n, q in enumerate(reads) if i in q.opened)
 
-    def branch(text: str, blocks: set[int], yes: Branch | None = None, no: Branch | None = None) -> Branch:
-        opening = set[int]().union(*(openers.get(b, ()) for b in blocks))
-        return Branch(text, sum(rows[b] for b in blocks), len(opening), yes, no)
+    def opening(blocks: set[int]) -> set[int]:
+        return set[int]().union(*(openers.get(b, ()) for b in blocks))
+
+    def askers(some: set[int]) -> Askers:
+        by_kind = {reads[n].kind: reads[n].text for n in sorted(some, reverse=True)}
+        return Askers(len(some), tuple(reversed(by_kind.values())))
 
     branches: dict[int, tuple[Branch, set[int]]] = {}
 
     def child(kid: int) -> tuple[Branch, set[int]]:
         if kid >= 0:
             return branches[kid]
-        by_kind = {reads[n].kind: reads[n].text for n in sorted(openers.get(~kid, ()), reverse=True)}
-        return replace(branch(f"block {~kid}", {~kid}), askers=tuple(reversed(by_kind.values()))), {~kid}
+        return Branch(f"block {~kid}", rows[~kid], askers(openers.get(~kid, set()))), {~kid}
 
     for node in reversed(tree.top_down()):
         cut, left, right = tree.nodes[node]
         (yes, a), (no, b) = child(left), child(right)
-        branches[node] = branch(predicate_text(tree.cuts[cut]), a | b, yes, no), a | b
+        on_yes, on_no, below = opening(a), opening(b), sum(rows[block] for block in a | b)
+        sides = askers(on_yes - on_no), askers(on_no - on_yes), askers(on_yes & on_no)
+        branches[node] = Branch(predicate_text(tree.cuts[cut]), below, askers(on_yes | on_no), yes, no, *sides), a | b
     return branches[0][0]

@@ -42,6 +42,7 @@ class Explained:
         replica: the name of the copy that is read; None: the table itself.
         means: how the files are chosen, as in `ScanReport`.
         rows_read: the share of the table's rows in the opened files.
+        bytes_read: the bytes of the query's columns in the opened files.
     """
 
     groups: tuple[Group, ...]
@@ -49,6 +50,7 @@ class Explained:
     replica: str | None = None
     means: Means = "where"
     rows_read: float = 1.0
+    bytes_read: int = 0
 
     @property
     def opened(self) -> list[str]:

@@ -123,7 +123,8 @@ class ManagedTable(StoredTable):
         replica = None if best.table is self else best.table.path.rpartition("/")[2]
         groups = best.indexed.groups(p, best.choice.opened, SKIPPED_BY.get(best.means, ELSEWHERE))
         undecided = tuple(best.indexed.undecided_atoms(p))
-        return Explained((), undecided, replica, best.means, best.rows_read).regrouped(groups)
+        size = best.known.bytes_read(read_columns(query.columns(self.name), p), best.choice.opened)
+        return Explained((), undecided, replica, best.means, best.rows_read, size).regrouped(groups)
 
     def rows_opened(self, explained: Explained) -> DataFrame:
         """Return all rows of the opened files."""

@@ -99,8 +99,10 @@ class Source:
         return footers.renamed(names) if names else footers
 
 
-def open_source(spark: SparkSession, source: str | Sequence[str] | DataFrame, name: str | None = None) -> Source:
-    """Open a Parquet directory, a list of files, a catalog table or a DataFrame."""
+def open_source(
+    spark: SparkSession, source: str | Sequence[str] | DataFrame, name: str | None = None, version: int | None = None
+) -> Source:
+    """Open a Parquet directory, a list of files, a catalog table or a DataFrame; `version`: of a Delta table."""
     needs_jvm(spark, "learn, score or apply")
     check_grammar(spark)
     origin = source if isinstance(source, str) else ", ".join(source) if isinstance(source, Sequence) else "a DataFrame"
@@ -108,7 +110,7 @@ def open_source(spark: SparkSession, source: str | Sequence[str] | DataFrame, na
     try:
         if isinstance(source, str):
             if is_delta(spark, source):
-                return _delta_source(spark, source, name)
+                return _delta_source(spark, source, name, version)
             is_path = "/" in source or source.endswith(".parquet") or not spark.catalog.tableExists(source)
             frame = spark.read.parquet(_to_read(spark, source)) if is_path else spark.table(source)
             own_name = _own_name(source, is_path)
@@ -143,8 +145,8 @@ def _own_name(source: str, is_path: bool) -> str:
     return source.rsplit(".", 1)[-1].strip("`")
 
 
-def _delta_source(spark: SparkSession, source: str, name: str | None) -> Source:
-    snapshot = delta_log(spark, source).snapshot()
+def _delta_source(spark: SparkSession, source: str, name: str | None, version: int | None) -> Source:
+    snapshot = delta_log(spark, source).snapshot(version)
     frame, files = snapshot.frame(), snapshot.files
     sizes = {snapshot.full_path(n): size for n, size in zip(files.names, files.sizes.tolist(), strict=True)}
     name = name or _own_name(source, "/" in source)

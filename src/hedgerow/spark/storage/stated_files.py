@@ -23,7 +23,7 @@ from hedgerow.core.predicates.sql_text import quote_name, term_text
 from hedgerow.core.predicates.types import NOT_PUSHED, Type
 from hedgerow.core.pruning.block_stats import Stats, TermStats
 from hedgerow.core.pruning.stated_bounds import stated_bounds
-from hedgerow.spark.storage.delta_log import Snapshot, delta_log
+from hedgerow.spark.storage.delta_log import Snapshot
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.footer import UNREADABLE
 from hedgerow.spark.storage.footers import footers_of
@@ -48,8 +48,8 @@ def stated_files(source: Source, columns: Sequence[Column]) -> StatedFiles | Non
     """Return the files of a source with the stated facts about these columns; None if no file is known.
 
     Of Parquet files without a log, only the facts of top-level columns are read."""
-    if source.version is not None:
-        return _in_log(source, delta_log(source.frame.sparkSession, source.origin).snapshot(), columns)
+    if source.snapshot is not None:
+        return _in_log(source, source.snapshot, columns)
     return _in_footers(source, [c.path[0] for c in columns if len(c.path) == 1]) if source.files else None
 
 
