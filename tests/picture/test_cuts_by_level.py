@@ -10,7 +10,7 @@ from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.predicates.nodes import Compare, CompareTerms, In, Like, col, lit
 from hedgerow.picture.charts import MOST_NAMES, stacked_levels
 from hedgerow.picture.cuts_by_level import cuts_by_level, totals
-from hedgerow.picture.facts import Branch, Picture
+from hedgerow.picture.facts import Askers, Branch, Picture
 from hedgerow.picture.page import page
 from tests.picture.test_show import Outline
 
@@ -44,7 +44,7 @@ def test_the_chart_has_a_part_for_each_name_of_a_level() -> None:
 
 def test_the_page_shows_the_chart_and_the_numbers() -> None:
     levels = tuple(cuts_by_level(TREE))
-    picture = Picture("t", (), (), (), Branch("price < 3", 1, 0), levels, (), ())
+    picture = Picture("t", (), (), (), Branch("price < 3", 1, Askers()), levels, (), ())
     outline = Outline(page(picture))
     assert "svg" in outline.names and "price (2)" in outline.text and "c_nation = s_nation (1)" in outline.text
     many = tuple({f"column{i}": 1} for i in range(MOST_NAMES + 2))

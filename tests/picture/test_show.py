@@ -72,12 +72,22 @@ def test_it_says_what_is_so(spark: SparkSession, place: str, shown: Shown) -> No
     picture, table = shown.picture, hr.table(spark, place)
     assert sum(file.rows for file in picture.files) == ROWS
     opening = sum(bool(q.opened) for q in picture.queries)  # the last one finds nothing, and the index knows that
-    assert picture.tree is not None and picture.tree.rows == ROWS and picture.tree.queries == opening
+    assert picture.tree is not None and picture.tree.rows == ROWS and picture.tree.askers.queries == opening
     blocks = _blocks(picture.tree)
     for block in blocks:
         own = {i for i, file in enumerate(picture.files) if f"block {file.block}" == block.text}
-        assert set(block.askers) == {query.text for query in picture.queries if query.opened & own}
-    assert any(block.askers for block in blocks)
+        assert set(block.askers.kinds) == {query.text for query in picture.queries if query.opened & own}
+    assert any(block.askers.kinds for block in blocks)
+    cuts = _cuts(picture.tree)
+    for cut in cuts:
+        assert cut.yes is not None and cut.no is not None
+        on_yes, on_no = (
+            {query.text for query in picture.queries if query.opened & _files(side, picture)}
+            for side in (cut.yes, cut.no)
+        )
+        assert {*cut.yes_only.kinds} == on_yes - on_no and {*cut.no_only.kinds} == on_no - on_yes
+        assert {*cut.both.kinds} == on_yes & on_no and cut.both.queries == len(on_yes & on_no)
+    assert any(cut.yes_only.queries for cut in cuts) and any(cut.no_only.queries for cut in cuts)
     everything = table.read()
     for asked, condition in zip(picture.queries, CONDITIONS, strict=True):
         assert {picture.files[i].name for i in asked.opened} == set(table.files(condition))
@@ -93,6 +103,16 @@ def test_it_says_what_is_so(spark: SparkSession, place: str, shown: Shown) -> No
 def _blocks(branch: Branch) -> list[Branch]:
     kids = [kid for kid in (branch.yes, branch.no) if kid is not None]
     return [block for kid in kids for block in _blocks(kid)] if kids else [branch]
+
+
+def _cuts(branch: Branch) -> list[Branch]:
+    kids = [kid for kid in (branch.yes, branch.no) if kid is not None]
+    return [branch, *(cut for kid in kids for cut in _cuts(kid))] if kids else []
+
+
+def _files(branch: Branch, picture: Picture) -> set[int]:
+    blocks = {block.text for block in _blocks(branch)}
+    return {i for i, file in enumerate(picture.files) if f"block {file.block}" in blocks}
 
 
 def test_boxes_are_where_the_files_values_are(spark: SparkSession, place: str, shown: Shown) -> None:
@@ -145,7 +165,7 @@ def test_a_browser_shows_it(shown: Shown, tmp_path: Path) -> None:
     command = [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom"]
     ran = subprocess.run([*command, f"file://{tmp_path}/page.html"], capture_output=True, text=True, timeout=120)
     assert ran.returncode == 0 and "CONSOLE" not in ran.stderr
-    assert ran.stdout.count("<svg") == 4 + len(shown.picture.maps) and "The tree" in ran.stdout
+    assert ran.stdout.count("<svg") == 5 + len(shown.picture.maps) and "The tree" in ran.stdout
 
 
 def test_a_table_without_queries_or_a_tree(spark: SparkSession, tmp_path: Path) -> None:

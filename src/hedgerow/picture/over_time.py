@@ -47,7 +47,7 @@ def _change(change: Change, text: Callable[[float], str]) -> str:
 def learning_curve(points: Sequence[CurvePoint]) -> str:
     """Return a chart of the points, and the same as a table."""
     keys = [("read", "these queries")]
-    if points[0].unseen is not None:
+    if points and points[0].unseen is not None:
         keys.append(("unseen", "such queries with other literals"))
     rows = [(p.levels, f"{p.blocks:,}", percent(p.read), percent(p.unseen)) for p in points]
     titles = ("levels", "blocks", *(label for _, label in keys))
