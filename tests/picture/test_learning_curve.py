@@ -40,7 +40,7 @@ def test_a_query_of_one_value_reads_one_block_of_each_level(sample: Sample) -> N
     workload = Workload.of("t", [Compare(col("x"), "=", lit(n)) for n in (1, 77, 500, 1000)])
     points = learning_curve(tree, sample, workload.queries, "t")
     assert [(p.levels, p.blocks) for p in points] == [(n, 2**n) for n in range(6)]
-    assert [p.read for p in points[1:]] == [pytest.approx(0.5**n) for n in range(1, 6)]
+    assert [p.read for p in points] == [pytest.approx(0.5**n) for n in range(6)]
     assert [p.unseen for p in points] == [pytest.approx(0.5**n) for n in range(6)]
     assert points[-1].read == pytest.approx(score_layout(tree, sample, workload.queries, "t").rows_read)
 
@@ -48,6 +48,15 @@ def test_a_query_of_one_value_reads_one_block_of_each_level(sample: Sample) -> N
 def test_of_deep_trees_some_levels_are_shown(sample: Sample) -> None:
     points = learning_curve(_halves(9), sample, Workload.of("t", [Compare(col("x"), "<", lit(9))]).queries, "t")
     assert len(points) <= 8 and [points[0].levels, points[-1].levels] == [0, 9]
+
+
+def test_the_index_skips_by_the_conditions_that_it_describes() -> None:
+    even = Sample.of_table(pa.table({"x": np.arange(0, 2 * ROWS, 2)}))
+    odd = [Compare(col("x"), "=", lit(n)) for n in (1, 77, 501, 901)]
+    queries, tree = Workload.of("t", odd).queries, _halves(2)
+    assert [p.read for p in learning_curve(tree, even, queries, "t", odd)] == [0, 0, 0]
+    assert [p.read for p in learning_curve(tree, even, queries, "t", odd[:3])] == [0.25, 0.1875, 0.15625]
+    assert learning_curve(tree, even.noting(odd), queries, "t")[0].read == 1
 
 
 def test_what_is_left_of_a_tree() -> None:

@@ -18,37 +18,41 @@ from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.score_layout import score_layout
 from hedgerow.core.learning.synthetic_queries import with_unseen_literals
-from hedgerow.core.workload.conditions_to_note import conditions_to_note
+from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.workload.queries import Query, Scan
 from hedgerow.picture.facts import CurvePoint, evenly_spaced
 
 _MOST_POINTS, _MOST_QUERIES, _SAMPLE_ROWS = 8, 60, 50_000
 
 
-def learning_curve(tree: TreeLayout, sample: Sample, queries: Sequence[Query], table: str) -> tuple[CurvePoint, ...]:
-    """Return the points of the curve, estimated on a sample; none if the sample lacks what the tree divides by."""
+def learning_curve(
+    tree: TreeLayout, sample: Sample, queries: Sequence[Query], table: str, described: Sequence[Predicate] = ()
+) -> tuple[CurvePoint, ...]:
+    """Return the points of the curve, estimated on a sample; none if the sample lacks what the tree divides by.
+
+    `described`: the conditions whose outcomes the table's index has."""
     asked = evenly_spaced(queries, _MOST_QUERIES)
     predicates = [query.predicate(table) for query in asked]
     few = sample.part(_SAMPLE_ROWS)
     with suppress(LayoutError):
-        few = few.noting(conditions_to_note(predicates, few.rows.distinct))
-        others, few = with_unseen_literals(predicates, few)
+        others, _ = with_unseen_literals(predicates, few)
         scans = (Scan(table, p, q.columns(table), wanted=q.wanted(table)) for p, q in zip(others, asked, strict=True))
-        unseen = (
-            [replace(q, scans=(scan,)) for q, scan in zip(asked, scans, strict=True)] if others != predicates else []
-        )
+        unseen = [replace(q, scans=(scan,)) for q, scan in zip(asked, scans, strict=True) if others != predicates]
+        few = _describing(few, [*tree.cuts, *described])
         points = []
         for levels in _spread(depth_of(tree)):
             grown = first_levels(tree, levels)
-            reads = [q.rows_read for q in score_layout(grown, few, [*asked, *unseen], table).queries]
-            other_reads = reads[len(asked) :]
-            points.append(
-                CurvePoint(
-                    levels, grown.blocks, fmean(reads[: len(asked)]), fmean(other_reads) if other_reads else None
-                )
-            )
+            reads = [query.rows_read for query in score_layout(grown, few, [*asked, *unseen], table).queries]
+            seen, new = reads[: len(asked)], reads[len(asked) :]
+            points.append(CurvePoint(levels, grown.blocks, fmean(seen), fmean(new) if new else None))
         return tuple(points)
     return ()
+
+
+def _describing(sample: Sample, conditions: Sequence[Predicate]) -> Sample:
+    """Return the sample with the outcomes of these conditions only, as far as they are known."""
+    known = {p: bits for p, bits in sample.noting(conditions).rows.truths.items() if p in set(conditions)}
+    return replace(sample, rows=sample.rows.with_truths(known))
 
 
 def first_levels(tree: TreeLayout, levels: int) -> TreeLayout:

@@ -15,7 +15,7 @@ from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.synthetic_queries import searched_columns
-from hedgerow.core.predicates.nodes import Column, Compare, Literal, columns_of, terms_of
+from hedgerow.core.predicates.nodes import Column, Compare, Literal, Predicate, columns_of, terms_of
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.text_file import write_text
 from hedgerow.core.workload.queries import Query
@@ -85,7 +85,7 @@ def show(
     tree = _tree_of(opened.layout)
     with step(spark, "looking at the table"):
         source = open_source(spark, opened.path, opened.name)
-        sample = _sample(source, queries, tree, seed)
+        sample = _sample(source, queries, () if tree is None else (*tree.cuts, *_described(opened)), seed)
     listed = opened.known
     visible = [i for i in range(len(listed)) if listed.visible[i]]
     order = sorted(visible, key=lambda i: (int(listed.blocks[i]), listed.names[i]))
@@ -115,13 +115,14 @@ def show(
     )
 
 
-def _sample(source: Source, queries: Sequence[Query], tree: TreeLayout | None, seed: int) -> Sample | None:
-    """Draw some rows, on which the matching share of each query is counted; None if no query has a condition."""
+def _sample(source: Source, queries: Sequence[Query], others: Sequence[Predicate], seed: int) -> Sample | None:
+    """Draw some rows, on which the matching share of each query is counted; None if no query has a condition.
+
+    `others`: further conditions that are evaluated on the rows."""
     predicates = [query.predicate(source.name) for query in queries]
     if not any(columns_of(p) for p in predicates):
         return None
-    cuts = () if tree is None else tree.cuts
-    return draw(source, [*predicates, *cuts], _SAMPLE_ROWS, seed, searched_columns(predicates))[0]
+    return draw(source, [*predicates, *others], _SAMPLE_ROWS, seed, searched_columns(predicates))[0]
 
 
 def _curve(table: ManagedTable, sample: Sample | None, queries: Sequence[Query]) -> tuple[CurvePoint, ...]:
@@ -130,7 +131,12 @@ def _curve(table: ManagedTable, sample: Sample | None, queries: Sequence[Query])
         return ()
     looked_up = {lookup.column for part in table.parts for lookup in part.entry.lookups}
     others = [q for q in queries if looked_up.isdisjoint(map(term_text, columns_of(q.predicate(table.name))))]
-    return learning_curve(table.layout, sample, others, table.name) if others else ()
+    return learning_curve(table.layout, sample, others, table.name, _described(table)) if others else ()
+
+
+def _described(table: ManagedTable) -> list[Predicate]:
+    """Return the conditions whose outcomes the newest index has."""
+    return [item for item in table.newest.entry.statistics if isinstance(item, Predicate)]
 
 
 def _reads(
