@@ -281,6 +281,16 @@ def test_explain(run: Run, spark: SparkSession, shop: Path, table: ManagedTable)
     assert answer(run("query", none, "--explain", "--json"))["tables"][0]["opened"] == []
 
 
+def test_show_prices_queries(run: Run, shop: Path, table: ManagedTable, tmp_path: Path) -> None:
+    words = ["show", table.path, "--workload", shop / "queries.sql", "--html", tmp_path / "page.html", "--json"]
+    (kind,) = answer(run(*words, "--price-per-tb", "5000000"))["kinds"]
+    size, price = kind["bytes"], kind["price"]
+    assert size["before"] > size["now"] > 0 and size["known"] == "estimated"
+    assert price == {**size, **{when: pytest.approx(5e-3 * size[when]) for when in ("before", "now")}}
+    (kind,) = answer(run(*words, "--price", "9"))["kinds"]
+    assert kind["price"]["now"] is kind["seconds"]["now"] is None  # the table is too small to say
+
+
 def test_a_folder_whose_name_is_a_url(run: Run, spark: SparkSession, tmp_path: Path) -> None:
     place = str(tmp_path / "a%20b `w`=1, +#")
     table = by_id(spark, write_things(spark, str(tmp_path / "things")), place, ["id < 10"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any, Literal, TypeVar
@@ -31,18 +31,23 @@ class Change:
 
     @staticmethod
     def mean(changes: Sequence[Change]) -> Change:
-        """Return the means; a mean is not known if one of its figures is not."""
+        return _joined(fmean, changes)
 
-        def of(figures: Sequence[float | None]) -> float | None:
-            known = [figure for figure in figures if figure is not None]
-            return fmean(known) if len(known) == len(figures) else None
-
-        return Change(of([c.before for c in changes]), of([c.now for c in changes]), _known(changes))
+    def times(self, factor: float) -> Change:
+        before, now = (None if figure is None else factor * figure for figure in (self.before, self.now))
+        return Change(before, now, self.known)
 
 
-def _known(changes: Sequence[Change]) -> Known:
-    kinds = {change.known for change in changes}
-    return kinds.pop() if len(kinds) == 1 else "partly measured"
+def _joined(of: Callable[[list[float]], float], changes: Sequence[Change]) -> Change:
+    """Return one change made of several; a figure is not known if it is not known of one of them."""
+
+    def all_of(figures: list[float | None]) -> float | None:
+        known = [figure for figure in figures if figure is not None]
+        return of(known) if len(known) == len(figures) else None
+
+    ways = {change.known for change in changes}
+    known = ways.pop() if len(ways) == 1 else "partly measured"
+    return Change(all_of([c.before for c in changes]), all_of([c.now for c in changes]), known)
 
 
 @dataclass(frozen=True)
@@ -52,21 +57,15 @@ class Prices:
     hour: float | None = None
     terabyte: float | None = None
 
+    @property
+    def are_given(self) -> bool:
+        return self.hour is not None or self.terabyte is not None
+
     def of(self, seconds: Change, size: Change) -> Change:
-        """Return the price of `PRICED_QUERIES` queries; it is known if all is that has a price."""
-        parts = [(seconds, None if self.hour is None else self.hour / 3600)]
-        parts.append((size, None if self.terabyte is None else self.terabyte / 1e12))
-        priced = [(change, PRICED_QUERIES * price) for change, price in parts if price is not None]
-
-        def total(figures: Sequence[float | None]) -> float | None:
-            costs = [None if f is None else f * price for f, (_, price) in zip(figures, priced, strict=True)]
-            known = [cost for cost in costs if cost is not None]
-            return sum(known) if len(known) == len(costs) else None
-
-        if not priced:
-            return Change()
-        changes = [change for change, _ in priced]
-        return Change(total([c.before for c in changes]), total([c.now for c in changes]), _known(changes))
+        """Return the price of `PRICED_QUERIES` queries, from the seconds and bytes of one."""
+        units = ((seconds, self.hour, 3600), (size, self.terabyte, 1e12))
+        priced = [change.times(PRICED_QUERIES * price / unit) for change, price, unit in units if price is not None]
+        return _joined(sum, priced) if priced else Change()
 
 
 @dataclass(frozen=True)

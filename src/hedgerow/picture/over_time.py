@@ -35,7 +35,7 @@ def before_after(picture: Picture, kinds: Sequence[Kind]) -> str:
     if all(text == _UNKNOWN for row in rows for text in row[2:]):
         return _GONE
     titles = ("such as", "queries", "seconds", "bytes", f"price of {PRICED_QUERIES:,}")
-    columns = len(titles) - (prices.hour is None and prices.terabyte is None)
+    columns = len(titles) - (not prices.are_given)
     return _BEFORE_AFTER + html_table([row[:columns] for row in rows], titles[:columns])
 
 
