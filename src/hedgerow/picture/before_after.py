@@ -60,7 +60,7 @@ def changes(
     return [
         (
             Change(*own.seconds, "measured") if None not in own.seconds else seconds,
-            Change(*(None if b is None else b * share for b in own.bytes)) if None not in own.bytes else size,
+            Change(*own.bytes).times(share) if None not in own.bytes else size,
         )
         for own, (seconds, size, share) in zip(found, estimates, strict=True)
     ]
@@ -84,9 +84,10 @@ def _estimated(
             reads[0] = then.queries[i].blocks_read * then.blocks, then.queries[i].rows_read * size
         if isinstance(query.wanted(table.name), AnyRows):
             reads = [None, None]  # Spark stops as soon as it has enough rows: when is not known
-        seconds = (None if read is None or speed is None else speed.seconds(query.id, *read) for read in reads)
-        sizes = (None if read is None else read[1] for read in reads)
-        estimates.append((Change(*seconds), Change(*sizes), size / max(1, files.total(columns))))
+        before, after = (None if read is None or speed is None else speed.seconds(query.id, *read) for read in reads)
+        size_before, size_now = (None if read is None else read[1] for read in reads)
+        changed = Change(before, after), Change(size_before, size_now)
+        estimates.append((*changed, size / max(1, files.total(columns))))
     return estimates
 
 
@@ -150,9 +151,10 @@ def _key(query: Query, table: str, schema: Iterable[str]) -> Key:
 
 def _entries(spark: SparkSession, place: str, first: float, last: float) -> list[Any]:
     """Return the different queries of a table's log, with the sums of those before `first` and from `last` on."""
+    failures: tuple[type[Exception], ...] = (HedgerowError, *spark_errors())
     try:
         return different_queries(QueryLog.of(spark, place), None, _sums(first, last))
-    except (HedgerowError, *spark_errors()):
+    except failures:
         return []
 
 

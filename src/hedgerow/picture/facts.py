@@ -46,7 +46,7 @@ def _joined(of: Callable[[list[float]], float], changes: Sequence[Change]) -> Ch
         return of(known) if len(known) == len(figures) else None
 
     ways = {change.known for change in changes}
-    known = ways.pop() if len(ways) == 1 else "partly measured"
+    known: Known = ways.pop() if len(ways) == 1 else "partly measured"
     return Change(all_of([c.before for c in changes]), all_of([c.now for c in changes]), known)
 
 
@@ -146,8 +146,9 @@ class Kind:
     def to_dict(self, prices: Prices) -> dict[str, Any]:
         figures = {"files": self.files, "rows_read": self.rows_read, "matching": self.matching, "means": self.means}
         changes = {"seconds": self.seconds, "bytes": self.bytes, "price": prices.of(self.seconds, self.bytes)}
-        figures |= {name: asdict(change) for name, change in changes.items()}
-        return {"text": self.text, "queries": len(self.queries), **figures, "why_not_fewer": self.why_not_fewer}
+        compared = {name: asdict(change) for name, change in changes.items()}
+        texts = {"text": self.text, "queries": len(self.queries)}
+        return {**texts, **figures, **compared, "why_not_fewer": self.why_not_fewer}
 
 
 @dataclass(frozen=True)

@@ -52,8 +52,9 @@ def _logged(log: QueryLog) -> dict[int, Week]:
 
     number = f.floor((f.unix_micros("at") + _BEFORE_1970) / _WEEK_MICROS)
     figures = f.count("*").alias("queries"), f.count("seconds").alias("timed"), f.sum("seconds").alias("seconds")
+    failures: tuple[type[Exception], ...] = (HedgerowError, *spark_errors())
     try:
         rows = log.frame().groupBy(number.alias("week")).agg(*figures).collect()
-    except (HedgerowError, *spark_errors()):
+    except failures:
         return {}
     return {int(row.week): Week("", row.queries, row.timed, row.seconds or 0.0) for row in rows if row.week is not None}
