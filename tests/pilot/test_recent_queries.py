@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from datetime import datetime, timedelta, timezone
+import re
+from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,17 @@ def test_shapes_that_are_absent_count_less(spark: SparkSession, parquet: str) ->
     more = weights(RecentLog.read(log, 7).workload("events", 200))
     assert sum(more) == pytest.approx(sum(by_age) + sum(by_age[4:]) + 4, rel=1e-3)
     assert more[0] / more[1] == pytest.approx(gone / (daily + 4), rel=1e-3)
+
+
+def test_dates_that_move_with_the_clock_move_on(spark: SparkSession, parquet: str) -> None:
+    log, today = QueryLog.of(spark, parquet), datetime.now(timezone.utc).date()
+    asked = [today - timedelta(ago + 30) for ago in range(20)]
+    log.append([past_query(f"day >= DATE '{day}'", ago, ago) for ago, day in enumerate(asked)])
+    log.append([past_query("number < 5", ago, 20 + ago) for ago in range(20)])
+    dates = [re.findall(r"\d{4}-\d\d-\d\d", query.text) for query in RecentLog.read(log, 7).workload("events", 200)]
+    moved = {date.fromisoformat(day) for days in dates for day in days} - {*asked}
+    assert len(moved) >= 3 and all(timedelta(23) <= today - day < timedelta(30) for day in moved)
+    assert sum(not days for days in dates) == 3  # of the other one, each time that it is there
 
 
 def test_queries_that_recur_are_seen_to_recur(spark: SparkSession, parquet: str) -> None:

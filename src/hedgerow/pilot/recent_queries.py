@@ -9,8 +9,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.core.workload.drawn import drawn_by_weight
+from hedgerow.pilot.forecast import Clock, clocks_of
 from hedgerow.pilot.recency import Span, counted_days, recency_factors, replacement_factor, unexpected_seconds
-from hedgerow.pipeline.logged import different_queries, occurrences, read_workload, text_shape
+from hedgerow.pipeline.logged import Occurrence, different_queries, occurrences, read_workload, text_shape
 from hedgerow.sql.workload import Workload
 from hedgerow.tables.query_log import QueryLog
 
@@ -25,17 +26,22 @@ _DAYS = 7  # of a half-life: a seventh of it counts as a day in `recency`
 class RecentLog:
     """A table's log. After `half_life` days, counted back from the last query, a query counts half.
 
-    `queries`: the different ones. Late queries are those since a time, such as that of the last search.
+    `queries`: the different ones. Late queries are those since a time, such as that of the last search. `now`: the time
+    of the last query in microseconds. `forecast`: dates that move with the clock are those of the coming days, as far
+    as the log proves them.
     """
 
     log: QueryLog
     queries: Sequence[Any]
     half_life: float
+    now: float
+    forecast: bool = True
 
     @staticmethod
     def read(log: QueryLog, half_life: float, since: str | None = None) -> RecentLog:
         """Read the log; `since`: the time from which on queries are late, None if none are."""
-        return RecentLog(log, different_queries(log, None, _figures(log, half_life, since)), half_life)
+        now = log.last() or 0
+        return RecentLog(log, different_queries(log, None, _figures(now, half_life, since)), half_life, now)
 
     @cached_property
     def span(self) -> Span:
@@ -61,14 +67,23 @@ class RecentLog:
         return unexpected_seconds(before, late, seconds)
 
     def workload(self, name: str, limit: int) -> Workload:
-        """Return at most `limit` queries, drawn by weight.
+        """Return at most `limit` queries, drawn by weight, with dates that move with the clock as they will be.
 
         Queries of a shape that was not asked lately count less, and the others more."""
         came = occurrences(self.queries, self._weights)
         came = [o for o in came if not self.queries[o.query].redacted] or came  # if all are redacted, reading says so
         drawn = drawn_by_weight([o.weight for o in came], lambda i: self._shapes[came[i].query], limit)
-        chosen = [replace(came[place], weight=weight) for place, weight in drawn.items()]
+        chosen = [self._as_it_will_be(replace(came[place], weight=weight), place) for place, weight in drawn.items()]
         return read_workload(self.log, name, self.queries, chosen)
+
+    def _as_it_will_be(self, o: Occurrence, number: int) -> Occurrence:
+        """Return a query that came, as it will be asked on one of the days of the next half-life."""
+        clock = self._clocks.get(o.query)
+        if clock is None:
+            return o
+        conditions = self.queries[o.query].conditions
+        coming = clock.coming(conditions, o.at / _DAY, self.now / _DAY, self.half_life, number)
+        return replace(o, conditions=coming)
 
     @cached_property
     def mean_seconds(self) -> float | None:
@@ -80,6 +95,10 @@ class RecentLog:
     @cached_property
     def _shapes(self) -> list[str]:
         return [text_shape(query.conditions) for query in self.queries]
+
+    @cached_property
+    def _clocks(self) -> dict[int, Clock]:
+        return clocks_of(self.queries, self._shapes, self.half_life, _DAYS) if self.forecast else {}
 
     @cached_property
     def _weights(self) -> list[float]:
@@ -99,11 +118,11 @@ def _span(days: float, queries: float, seconds: float, timed: float) -> Span:
     return Span(max(1.0, days), queries, seconds / timed if seconds else None)
 
 
-def _figures(log: QueryLog, half_life: float, since: str | None) -> list[Column]:
-    """Return the aggregates of the entries of a query. A weight halves every `half_life` days before the last entry."""
+def _figures(now: float, half_life: float, since: str | None) -> list[Column]:
+    """Return the aggregates of the entries of a query. A weight halves every `half_life` days before `now`."""
     from pyspark.sql import functions as f
 
-    age = f.greatest(f.lit(0), f.lit(log.last()) - f.unix_micros("at")) / (half_life * _DAY)
+    age = f.greatest(f.lit(0), f.lit(now) - f.unix_micros("at")) / (half_life * _DAY)
     weight, is_timed = f.pow(f.lit(0.5), age), f.col("seconds").isNotNull()
     is_late = f.lit(False) if since is None else f.col("at") >= f.lit(since).cast("timestamp")
 

@@ -72,11 +72,14 @@ def different_queries(log: QueryLog, since: str | None = None, figures: Sequence
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """One of the times when a query came; `query`: its place among the different ones."""
+    """One of the times when a query came; `query`: its place among the different ones.
+
+    `conditions`: what it is learned from, if not its own conditions."""
 
     at: float
     weight: float
     query: int
+    conditions: tuple[str, ...] | None = None
 
 
 def occurrences(queries: Sequence[Any], weights: Sequence[float]) -> list[Occurrence]:
@@ -94,21 +97,24 @@ def occurrences(queries: Sequence[Any], weights: Sequence[float]) -> list[Occurr
 
 def read_workload(log: QueryLog, name: str, queries: Sequence[Any], came: Sequence[Occurrence]) -> Workload:
     """Return the queries that came as a workload; nothing is learned from the others, so they are not read."""
-    scans: dict[int, Sequence[Query]] = {}
+    scans: dict[tuple[int, tuple[str, ...]], Sequence[Query]] = {}
     skipped: list[str] = []
-    for place in sorted({occurrence.query for occurrence in came}):
+    texts = [(o.query, tuple(queries[o.query].conditions) if o.conditions is None else o.conditions) for o in came]
+    for place, conditions in sorted(set(texts)):
         query, number = queries[place], place + 1
         if query.redacted:
             skipped.append(f"logged query {number} is left out: its literals were redacted")
             continue
         try:
-            read = read_conditions(name, query.columns, query.conditions, query["keys"])
+            read = read_conditions(name, query.columns, conditions, query["keys"])
         except WorkloadError as error:
             skipped.append(f"logged query {number} is left out: {error}")
             continue
-        scans[place] = read.queries
+        scans[place, conditions] = read.queries
         skipped += read.skipped
-    all_scans = [replace(scan, weight=o.weight) for o in came for scan in scans.get(o.query, ())]
+    all_scans = [
+        replace(scan, weight=o.weight) for o, text in zip(came, texts, strict=True) for scan in scans.get(text, ())
+    ]
     if not all_scans:
         raise WorkloadError(f"no query of the log {log.folder} can be learned from: {skipped[0]}")
     return Workload(tuple(replace(scan, id=f"q{n}") for n, scan in enumerate(all_scans, 1)), tuple(skipped))
