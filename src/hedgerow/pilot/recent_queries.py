@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.core.workload.drawn import drawn_by_weight
 from hedgerow.pilot.forecast import Clock, clocks_of
+from hedgerow.pilot.monthly import monthly_factors
 from hedgerow.pilot.recency import Span, counted_days, recency_factors, replacement_factor, unexpected_seconds
 from hedgerow.pipeline.logged import Occurrence, different_queries, occurrences, read_workload, text_shape
 from hedgerow.sql.workload import Workload
@@ -27,8 +28,8 @@ class RecentLog:
     """A table's log. After `half_life` days, counted back from the last query, a query counts half.
 
     `queries`: the different ones. Late queries are those since a time, such as that of the last search. `now`: the time
-    of the last query in microseconds. `forecast`: dates that move with the clock are those of the coming days, as far
-    as the log proves them.
+    of the last query in microseconds. `forecast`: weights and dates are those of the coming days, as far as the log
+    proves them; if not, those of the log.
     """
 
     log: QueryLog
@@ -102,16 +103,20 @@ class RecentLog:
 
     @cached_property
     def _weights(self) -> list[float]:
-        days: dict[str, set[int]] = defaultdict(set)
+        counts: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
         for query, shape in zip(self.queries, self._shapes, strict=True):
-            days[shape].update(query.days)
-        factors = recency_factors(days)
-        weights = [factors[shape] * query.weight for query, shape in zip(self.queries, self._shapes, strict=True)]
+            for day in query.days:
+                counts[shape][day] += query.times / len(query.days)
+        last = int(self.now // (self.half_life / _DAYS * _DAY))
+        monthly = monthly_factors(counts, last, self.half_life, _DAYS) if self.forecast else dict.fromkeys(counts, 1.0)
+        recent = recency_factors(counts)
+        weights = [monthly[shape] * query.weight for query, shape in zip(self.queries, self._shapes, strict=True)]
+        now = [recent[shape] * weight for weight, shape in zip(weights, self._shapes, strict=True)]
         span = (max(query.last for query in self.queries) - min(query.first for query in self.queries)) / _DAY
         all_days = counted_days(span, self.half_life) / (self.half_life / _DAYS)
         at_last_rate = all_days * sum(query.on_last_day for query in self.queries)
-        factor = replacement_factor(sum(query.weight for query in self.queries), sum(weights), at_last_rate)
-        return [factor * weight for weight in weights]
+        factor = replacement_factor(sum(weights), sum(now), at_last_rate)
+        return [factor * weight for weight in now]
 
 
 def _span(days: float, queries: float, seconds: float, timed: float) -> Span:
