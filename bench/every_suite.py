@@ -25,6 +25,7 @@ from bench.suites import (
     fig4,
     fig8,
     files,
+    forecast,
     frontier,
     growth,
     kinds,
@@ -99,6 +100,13 @@ SUITES: dict[str, Suite] = {
         selective.run, "A web log and what dashboards ask: top-k, counts, sums, look-ups by id", 90, "ratio"
     ),
     "selective-lineitem": Suite(selective.run_lineitem, "lineitem and the queries of dashboards", 45, "ratio"),
+    "forecast": Suite(
+        forecast.run,
+        "Layouts learned from a log, with the autopilot's forecast of queries and without it",
+        1,
+        "ratio",
+        figure_name="rows that the next day's queries read, of those without the forecast",
+    ),
     "replay": Suite(replay.run, "Days of inserts and scans", 30, "ratio"),
     "merge": Suite(merge.run, "How long bottom-up grouping merges vectors, by their number", 3, "learn_seconds"),
     "lookups": Suite(lookups.run, "Filters of look-ups: bytes, false positives and seconds", 5, "p99_ms"),

@@ -58,7 +58,7 @@ TOPICS = (
         "studies",
         "Studies",
         "Each kind of condition by itself, the distance to the best tree, and whether advice comes true.",
-        ("kinds", "draws", "best-tree", "two-trees", "regions", "advise", "promises"),
+        ("kinds", "draws", "best-tree", "two-trees", "regions", "forecast", "advise", "promises"),
         is_paper=False,
     ),
 )

@@ -108,7 +108,7 @@ def on_day(lag: int, zone: float) -> Dashboard:
     ],
 )
 def test_as_many_stay_as_ask_for_rows_to_come(dashboard: Dashboard, share: float) -> None:
-    """Of the last 7 days and today, seven are there on the first of 7 coming days, and one on the last."""
+    """If one asks for the last 7 days and today, seven are there on the first of 7 coming days, and one on the last."""
     queries = logged([(day + 0.99, dashboard) for day in range(100, 130)])
     found = clocks(queries)
     coming = [
