@@ -119,7 +119,7 @@ SUITES: dict[str, Suite] = {
         "ratio",
         figure_name="bytes written by appends, of their own index and list",
     ),
-    "regions": Suite(regions.run, "Three thousand blocks, learned from few rows, in regions, and from many", 15),
+    "regions": Suite(regions.run, "Three thousand blocks, learned from few rows, in regions, and from many", 7),
     "apply": Suite(apply.run, "Rewriting a table, beside a plain sort and write by Spark", 20, "ratio"),
     "growth": Suite(growth.run, "Time and memory of each verb as the table grows, beside Spark alone", 18, "ratio"),
     "object-store": Suite(object_store.run, "lineitem in an object store with 30 ms a request", 5, "ratio"),

@@ -1,4 +1,4 @@
-"""What a task does with the sample of a region. It imports core and a learner only: executors may have no more."""
+"""A task learns the layout of a region from a sample. It imports core and a learner only: executors may have no more."""
 
 from __future__ import annotations
 
