@@ -1,4 +1,4 @@
-"""A task learns the layout of a region from a sample. It imports core and a learner only: executors may have no more."""
+"""Learns the layout of a region, in a task. It imports core and a learner only: executors may have no more."""
 
 from __future__ import annotations
 
