@@ -83,3 +83,12 @@ def test_more_regions_than_blocks(spark: SparkSession, events: str, workload: hr
     options = hr.LearnOptions(block_rows=9_000, regions=50)
     learned = hr.learn(spark, events, workload, options=options)
     assert isinstance(learned.layout, TreeLayout) and learned.blocks <= 3
+
+
+def test_few_rows_have_no_regions(spark: SparkSession, tmp_path: Path) -> None:
+    """All rows of a small table are fewer than fifty for each block, and still one sample is enough."""
+    place = str(tmp_path / "small")
+    spark.range(100).write.parquet(place)
+    asked = hr.Workload.from_sql([f"SELECT * FROM small WHERE id < {i}" for i in range(0, 100, 9)])
+    learned = hr.learn(spark, place, asked, options=hr.LearnOptions(block_rows=10))
+    assert learned.blocks > 5 and "regions" not in learned.provenance

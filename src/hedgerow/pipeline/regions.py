@@ -22,6 +22,7 @@ from hedgerow.pipeline.region_task import ANSWER, RegionTask
 from hedgerow.spark.compute.assign_blocks import BLOCK, settings_for, with_block
 from hedgerow.spark.compute.evaluate import computed, spark_columns
 from hedgerow.spark.compute.joins import Joins
+from hedgerow.spark.compute.sample import MAX_SAMPLE_ROWS
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import configured, first_line, spark_errors
 from hedgerow.spark.start.ship import ship_modules
@@ -32,13 +33,13 @@ _LEAST_SAMPLED = 50  # rows of a block; with fewer, regions are learned first
 _SAMPLED = 300  # rows of a block, in a region's sample
 
 
-def usual_regions(blocks: int, sample_rows: int) -> int:
-    """Return the number of regions for a table of so many blocks; 1 if the sample has enough rows for all blocks.
+def usual_regions(blocks: int) -> int:
+    """Return the number of regions for a table of so many blocks; 1 if the largest sample has enough rows for all.
 
-    >>> usual_regions(456, 45_600), usual_regions(30_000, 1_000_000), usual_regions(160_000, 1_000_000)
+    >>> usual_regions(456), usual_regions(30_000), usual_regions(160_000)
     (1, 300, 1000)
     """
-    return 1 if sample_rows >= _LEAST_SAMPLED * blocks else min(_MOST, blocks // _BLOCKS_EACH)
+    return 1 if _LEAST_SAMPLED * blocks <= MAX_SAMPLE_ROWS else min(_MOST, blocks // _BLOCKS_EACH)
 
 
 def learn_in_regions(

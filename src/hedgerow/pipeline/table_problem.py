@@ -171,7 +171,7 @@ class TableProblem:
             return min(asked, blocks)
         if self.options.sample_rows or not learner.makes_a_tree:  # who asks for few rows wants to wait less
             return 1
-        return usual_regions(blocks, len(self.problem.sample))
+        return usual_regions(blocks)
 
     def _fit(self, model: Learner, regions: int) -> Layout:
         if regions == 1:
