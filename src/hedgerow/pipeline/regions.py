@@ -9,20 +9,21 @@ A million rows are too few for 160,000 blocks. More rows would fill the driver, 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
 from hedgerow.core.errors import HedgerowError
-from hedgerow.core.layouts.layout_json import layout_from_json
+from hedgerow.core.layouts.layout_json import layout_from_json, layout_to_json
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.problem import Learner, Problem
-from hedgerow.core.predicates.nodes import Feature
+from hedgerow.core.learning.word_search import with_searches
+from hedgerow.core.predicates.nodes import Feature, atoms_of
 from hedgerow.learners.qdtree.qdtree import QdTree
-from hedgerow.pipeline.region_task import ANSWER, RegionTask
 from hedgerow.spark.compute.assign_blocks import BLOCK, settings_for, with_block
-from hedgerow.spark.compute.evaluate import computed, spark_columns
+from hedgerow.spark.compute.evaluate import computed, rows_of, spark_columns
 from hedgerow.spark.compute.joins import Joins
-from hedgerow.spark.compute.sample import MAX_SAMPLE_ROWS
+from hedgerow.spark.compute.sample import MAX_SAMPLE_ROWS, UNCOUNTED
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import configured, first_line, spark_errors
 from hedgerow.spark.start.ship import ship_modules
@@ -30,7 +31,6 @@ from hedgerow.spark.storage.source import Source
 
 _MOST, _BLOCKS_EACH = 1000, 100  # regions, and the blocks of each
 _LEAST_SAMPLED = 50  # rows of a block; with fewer, regions are learned first
-_SAMPLED = 300  # rows of a block, in a region's sample
 
 
 def usual_regions(blocks: int) -> int:
@@ -54,12 +54,15 @@ def learn_in_regions(
     spark = source.frame.sparkSession
     top = QdTree(cells=1).fit(problem.with_block_rows(-(-source.rows // regions)))
     assert isinstance(top, TreeLayout)
-    share = min(1.0, _SAMPLED / problem.block_rows)
-    names = computed(items)
-    task = RegionTask(model, problem.without_rows(), names, share)
+    share = min(1.0, UNCOUNTED * problem.amounts.rows / problem.block_rows)
+    names, whole = computed(items), problem.without_rows()
+    atoms = {atom for p in whole.predicates for atom in atoms_of(p)}
 
-    def layout_of(region: tuple[pa.Scalar, ...], rows: pa.Table) -> pa.Table:
-        return task.layout_of(region, rows)  # PySpark counts the parameters, and `self` would be one
+    def layout_of(region: tuple[pa.Scalar, ...], drawn: pa.Table) -> pa.Table:
+        rows = with_searches(rows_of(drawn, names), atoms)
+        part = whole.of_part(replace(whole.sample, rows=rows, table_rows=round(len(rows) / share)))
+        layout = layout_to_json(model.fit(part))
+        return pa.table({"region": pa.array([region[0].as_py()], pa.int32()), "layout": [layout]})
 
     ship_modules(spark)
     with step(spark, f"learning {top.blocks:,} regions"), configured(spark, **settings_for(top, items)):
@@ -69,7 +72,7 @@ def learn_in_regions(
         # A number of partitions, so that Spark does not join small ones: they are small, but take long.
         by_region = sampled.repartition(top.blocks, BLOCK).groupBy(BLOCK)
         try:
-            rows = by_region.applyInArrow(layout_of, ANSWER).collect()
+            rows = by_region.applyInArrow(layout_of, "region int, layout string").collect()
         except spark_errors() as error:
             raise HedgerowError(f"the regions cannot be learned: {first_line(error)}") from error
     below = [TreeLayout((), ())] * top.blocks

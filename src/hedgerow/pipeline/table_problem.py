@@ -39,7 +39,7 @@ from hedgerow.pipeline.regions import learn_in_regions, usual_regions
 from hedgerow.spark.compute.count_blocks import MAX_COUNTED_ROWS, TableCounter
 from hedgerow.spark.compute.evaluate import needed, without_user_functions
 from hedgerow.spark.compute.joins import NO_JOINS, Joins
-from hedgerow.spark.compute.sample import draw, sample_size, with_rare_rows
+from hedgerow.spark.compute.sample import UNCOUNTED, draw, sample_size, with_rare_rows
 from hedgerow.spark.optimizer.jvm_facts import steady
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.stable_functions import stable_functions
@@ -50,7 +50,6 @@ from hedgerow.tables.managed import ManagedTable
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_UNCOUNTED = 3  # times as many rows are sampled if cells are counted in nothing else
 _RARE_IN_A_BLOCK = 50  # a condition with fewer rows of a sample may be TRUE in further blocks too
 _MAX_RARE_ROWS = 300_000
 _LEAST_UNSEEN = 400  # queries with new literals that stand for the next ones: fewer would err by chance
@@ -101,7 +100,7 @@ class TableProblem:
         spark, amounts = source.frame.sparkSession, options.amounts
         with step(spark, "looking at the table"):
             block_rows = options.sizes(source)[-1 if finer else 0]
-            per_block = amounts.rows * (_UNCOUNTED if options.exact is False else 1)
+            per_block = amounts.rows * (UNCOUNTED if options.exact is False else 1)
             sample_rows = at_least_one("sample_rows", options.sample_rows)
             sample_rows = sample_rows or sample_size(source.rows, block_rows, per_block)
         predicates = tuple(q.predicate(source.name) for q in queries)

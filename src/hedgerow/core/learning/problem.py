@@ -21,7 +21,7 @@ from hedgerow.core.learning.cells.merge import Cells
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.sql_text import predicate_text
-from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT, Stats
+from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT
 from hedgerow.core.pruning.evaluator import possible_outcomes
 from hedgerow.core.pruning.row_batch import Rows
 from hedgerow.core.workload.candidate_cuts import USUAL, Kind, begins, cuts_of
@@ -112,9 +112,10 @@ class Problem:
     def of_part(self, sample: Sample) -> Problem:
         """Return the problem of a part of the table, with the queries that may match rows like those of its sample."""
         stats = sample.rows.stats(np.zeros(len(sample), np.int64), 1)
-        weights = {p: w for p, w in zip(self.predicates, self.weights, strict=True) if _may_match(p, stats)}
-        options = tuple(weights.values()), self.kind, self.seed, self.amounts
-        part = Problem.build(sample, tuple(weights), self.block_rows, *options)
+        asked = zip(self.predicates, self.weights, strict=True)
+        kept = [(p, weight) for p, weight in asked if possible_outcomes(p, stats)[0] & T_BIT]
+        predicates, weights = tuple(p for p, _ in kept), tuple(weight for _, weight in kept)
+        part = Problem.build(sample, predicates, self.block_rows, weights, self.kind, self.seed, self.amounts)
         return replace(part, observed_share=self.observed_share)
 
     def without_rows(self) -> Problem:
@@ -150,10 +151,6 @@ class Problem:
         cells = replace(self, counter=None).cells(layout)
         skipped = self.clauses.skipped(cells.some, cells.other) @ cells.rows
         return 1 - float(skipped) / ((sum(self.weights) or 1.0) * max(1, int(cells.rows.sum())))
-
-
-def _may_match(p: Predicate, stats: Stats) -> bool:
-    return bool(possible_outcomes(p, stats)[0] & T_BIT)
 
 
 def _outcomes(cuts: Iterable[Predicate], sample: Sample, known: Mapping[Predicate, Bools]) -> dict[Predicate, Bools]:

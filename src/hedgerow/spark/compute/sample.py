@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 MIN_SAMPLE_ROWS, MAX_SAMPLE_ROWS = 10_000, 1_000_000
+UNCOUNTED = 3  # times as many rows are sampled if cells are counted in nothing else
 _MAX_RARE_CONDITIONS = 200
 
 
