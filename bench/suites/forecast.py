@@ -138,7 +138,7 @@ def _read(log: RecentLog, rows: pa.Table, days: int, coming: Asked, seed: int) -
     asked = predicates_of(workload), [query.weight for query in workload]
     problem = problem_of(sample, *asked, BLOCK_ROWS, seed=seed, amounts=QUICK)
     layout, whole = QdTree().fit(problem), Sample.of_table(rows)
-    load = np.maximum(0, np.arange(len(rows)) // each - days + 1)  # the day's number among those that come
+    load = np.maximum(0, np.arange(len(rows)) // each - days + 1)  # 1 for the rows of the first coming day
     blocks = layout.assign(whole.rows).astype(np.int64) + layout.blocks * load
     index = index_of_assignment(blocks, layout.blocks * (WEEK + 1), whole)
     shares = defaultdict[bool, list[float]](list)

@@ -1,4 +1,4 @@
-"""Compares what queries took before a table had its first layout with what they take now.
+"""Compares the seconds and bytes of queries before a table had its first layout with those of now.
 
     measured    a log has the seconds of both times: the table's own, or that of the table that it was made of
     estimated   else, at the usual speed of a disk or store, by the files that Spark opened then and opens now
@@ -97,8 +97,8 @@ def _reads_before(table: ManagedTable, queries: Sequence[Query]) -> Score | None
     That is the version of a Delta table before it, or the table that a Parquet table was made of, as it is now."""
     with suppress(HedgerowError):
         if table.format.kind == "delta":
-            version = _rewrites(table)[-1].get("version") if _rewrites(table) else None
-            if version:
+            rewrites = _rewrites(table)
+            if rewrites and (version := rewrites[-1].get("version")):
                 before = open_source(table.spark, table.path, table.name, version=version - 1)
                 return by_stated_facts(before, queries) if before.schema == table.schema else None
         elif (place := _made_of(table)) is not None:
@@ -122,7 +122,7 @@ def _rewrites(table: ManagedTable) -> list[dict[str, Any]]:
 
 
 def _logged(table: ManagedTable) -> dict[Key, _Logged]:
-    """Return what the logs say of each kind of query, by its key."""
+    """Return the means of each kind of query in the logs, by its key."""
     rewrites = [datetime.fromisoformat(done["time"]).timestamp() * 1e6 for done in _rewrites(table)]
     if not rewrites:
         return {}

@@ -23,7 +23,7 @@ are measured. Its looks that end before a search are not counted."""
 
 
 def before_after(picture: Picture, kinds: Sequence[Kind]) -> str:
-    """Return a table of what a query of each kind took before the table had its layout, and takes now."""
+    """Return a table with the seconds and bytes of each kind of query, before the first layout and now."""
     prices, known = picture.prices, [query for query in picture.queries if query.is_compared]
     shown = [("all that are known", Kind(tuple(known)))] if known and len(kinds) > 1 else []
     shown += [(kind.text, kind) for kind in kinds]
