@@ -132,19 +132,22 @@ class Look:
         spent, whole = float(self.file_seconds[chosen].sum()), bool(chosen.all())
         now = self.speed.query + float(self.file_seconds.sum())
         then = self.speed.query + float(self.file_seconds[~chosen].sum()) + left
-        least_gain = self.request.settings.least_gain * (now if whole else spent)
-        if described is not None:
+        least_gain = self.request.settings.least_gain
+        if self.managed is None:
+            described = None
+        elif described is not None:
             new = float(files.sizes[files.is_new].sum() / files.sizes.sum())
             described += new * (seconds_as_it_is(self.source, self.queries, self.speed) - described)
+            described = described if now - described > least_gain * now else now
         return Figures(
             size,
             size if whole else float(files.sizes[chosen].sum()),
             self.expected_queries,
             now,
-            then if spent - left > least_gain else now,
+            then if spent - left > least_gain * (now if whole else spent) else now,
             copies * self.cost.rate(items),
             self.managed is not None and bool(files.is_new[chosen].all()),
-            None if self.managed is None else described,
+            described,
             history.bytes_rewritten,
             history.days_since_whole,
             copies * self.cost.fixed,
