@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from hedgerow.pipeline.log import Log as Log
     from hedgerow.pipeline.log import log as log
     from hedgerow.pipeline.logged import logged as logged
+    from hedgerow.pipeline.logged_tables import logged_tables as logged_tables
     from hedgerow.pipeline.open import open_table
     from hedgerow.pipeline.open import read as read
     from hedgerow.pipeline.route import attach as attach
@@ -81,6 +82,7 @@ _PUBLIC = {
     "learn_tables": "hedgerow.pipeline.learn_tables:learn_tables",
     "log": "hedgerow.pipeline.log:log",
     "logged": "hedgerow.pipeline.logged:logged",
+    "logged_tables": "hedgerow.pipeline.logged_tables:logged_tables",
     "read": "hedgerow.pipeline.open:read",
     "route": "hedgerow.pipeline.route:route",
     "score": "hedgerow.pipeline.score:score",

@@ -16,6 +16,7 @@ def past_query(condition: str, days_ago: float, number: int) -> dict[str, Any]:
         "redacted": False,
         "conditions": [condition],
         "keys": [""],
+        "joins": [""],
         "columns": ["id", "number"],
         "source": "test",
         "kinds": ["where"],

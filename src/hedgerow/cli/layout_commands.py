@@ -57,7 +57,10 @@ def learn(
     output = Output(as_json)
     with spark_of(ctx) as spark:
         name_tables(spark, others)
-        queries = hedgerow.logged(spark, source, flags.table) if queries is None else queries
+        if queries is None and is_several:
+            queries = hedgerow.logged_tables(spark, source)
+        elif queries is None:
+            queries = hedgerow.logged(spark, source, flags.table)
         if is_several:
             layouts = hedgerow.learn_tables(
                 spark,
@@ -187,7 +190,9 @@ def score(
 
     layouts = None if layout is None else load_layouts(layout)
     with spark_of(ctx) as spark:
-        queries = hedgerow.logged(spark, source) if queries is None else queries
+        if queries is None:
+            is_several = isinstance(layouts, LearnedTables)
+            queries = (hedgerow.logged_tables if is_several else hedgerow.logged)(spark, source)
         if isinstance(layouts, LearnedTables):
             scores = hedgerow.score_tables(spark, source, queries, layouts, exact=exact)
             facts = {
@@ -240,8 +245,10 @@ def apply(
     output, options = Output(as_json), writing.options()
     with spark_of(ctx) as spark:
         if layouts is None:
-            queries = hedgerow.logged(spark, source) if queries is None else queries
-            learn_layouts = hedgerow.learn_tables if learning.learner == "mto" else hedgerow.learn
+            is_several = learning.learner == "mto"
+            if queries is None:
+                queries = (hedgerow.logged_tables if is_several else hedgerow.logged)(spark, source)
+            learn_layouts = hedgerow.learn_tables if is_several else hedgerow.learn
             learn_options = hedgerow.LearnOptions(block_bytes=learning.block_bytes)
             layouts = learn_layouts(spark, source, queries, learning.learner, learn_options)
             if isinstance(layouts, Learned) and layouts.usual and not layouts.usual.pays and not anyway:

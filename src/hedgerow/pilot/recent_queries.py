@@ -75,7 +75,7 @@ class RecentLog:
         came = [o for o in came if not self.queries[o.query].redacted] or came  # if all are redacted, reading says so
         drawn = drawn_by_weight([o.weight for o in came], lambda i: self._shapes[came[i].query], limit)
         chosen = [self._as_it_will_be(replace(came[place], weight=weight), place) for place, weight in drawn.items()]
-        return read_workload(self.log, name, self.queries, chosen)
+        return read_workload(name, self.queries, chosen)
 
     def _as_it_will_be(self, o: Occurrence, number: int) -> Occurrence:
         """Return a query that came, as it will be asked on one of the days of the next half-life."""

@@ -160,7 +160,7 @@ def _entry(
         "at": at * 1000,
         "source": origin,
         "conditions": conditions,
-        "keys": [""] * len(conditions),
+        **{name: [""] * len(conditions) for name in ("keys", "joins")},
         "columns": columns,
         "kinds": list(kinds),
         "means": [],

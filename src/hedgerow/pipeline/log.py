@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import json
 import logging
 import secrets
 from collections.abc import Mapping, Sequence
@@ -106,15 +107,17 @@ class Log:
         self.lost += lost
         entries: dict[str, list[dict[str, Any]]] = {}
         for note in notes:
-            by_root: dict[str, list[ScanNote]] = {}
-            for scan in note.scans:
-                by_root.setdefault(scan.root, []).append(scan)
-            for root, scans in by_root.items():
-                entries.setdefault(self._names[root], []).append(self._entry(note, scans))
+            joins = _joins(note)
+            by_root: dict[str, list[int]] = {}
+            for number, scan in enumerate(note.scans):
+                by_root.setdefault(scan.root, []).append(number)
+            for root, numbers in by_root.items():
+                entry = self._entry(note, [note.scans[i] for i in numbers], [joins[i] for i in numbers])
+                entries.setdefault(self._names[root], []).append(entry)
         for name, some in entries.items():
             self._waiting[name].add(some)
 
-    def _entry(self, note: QueryNote, scans: Sequence[ScanNote]) -> dict[str, Any]:
+    def _entry(self, note: QueryNote, scans: Sequence[ScanNote], joins: Sequence[str]) -> dict[str, Any]:
         conditions = [" AND ".join(scan.where) or "TRUE" for scan in scans]
         key = self._key
         return {
@@ -123,6 +126,7 @@ class Log:
             "source": "session",
             "conditions": conditions if key is None else [redact(condition, key) for condition in conditions],
             "keys": [" AND ".join(scan.keys) if key is None else "" for scan in scans],
+            "joins": joins,
             "columns": sorted({column for scan in scans for column in scan.columns}),
             "kinds": [scan.kind for scan in scans],
             "means": [scan.means for scan in scans],
@@ -132,6 +136,21 @@ class Log:
             "seconds": note.seconds,
             "redacted": key is not None,
         }
+
+
+def _joins(note: QueryNote) -> list[str]:
+    """Return for each scan its joins with scans of other logged tables, as JSON; an empty text if it has none.
+
+    `root` is the folder of the other table, and `scan` the place of the other scan among that table's."""
+    roots = [scan.root for scan in note.scans]
+    edges: list[list[dict[str, Any]]] = [[] for _ in roots]
+    for join in note.joins:
+        root = roots[join.other]
+        if root != roots[join.scan]:
+            place = roots[: join.other].count(root)
+            other = {"root": root, "scan": place, "other_columns": list(join.other_columns)}
+            edges[join.scan].append({"columns": list(join.columns), **other})
+    return [json.dumps(some) if some else "" for some in edges]
 
 
 def log(

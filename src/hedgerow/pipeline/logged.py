@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from hedgerow.sql.workload import Workload
 from hedgerow.tables.query_log import QueryLog
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 _NAMES = re.compile(r"'(?:[^'\\]|\\.)*'|`(?:[^`]|``)*`|\w+(?![\w(])")  # texts, quoted names, and words, no functions
 _LITERALS = re.compile(r"'(?:[^'\\]|\\.)*'|(?<![\w`])-?\d[\w.]*")
@@ -37,7 +37,7 @@ def logged(spark: SparkSession, table: str, name: str | None = None, since: str 
 def workload_of(log: QueryLog, name: str, since: str | None = None) -> Workload:
     """Return the workload in a log, in the order in which its queries came; the weight says how often a query came."""
     queries = different_queries(log, since)
-    return read_workload(log, name, queries, occurrences(queries, [float(query.times) for query in queries]))
+    return read_workload(name, queries, occurrences(queries, [float(query.times) for query in queries]))
 
 
 def different_queries(log: QueryLog, since: str | None = None, figures: Sequence[Column] = ()) -> list[Any]:
@@ -46,28 +46,27 @@ def different_queries(log: QueryLog, since: str | None = None, figures: Sequence
     Each has `conditions`, `keys`, `columns`, `times`, mean `seconds`, `first` and `last` in microseconds, `redacted`.
 
     `figures`: further aggregates of the entries of a query."""
-    from pyspark.sql import functions as f
-
-    try:
-        grouped = (
-            log.frame(since)
-            .groupBy("conditions", "keys", "columns")
-            .agg(
-                f.avg("seconds").alias("seconds"),
-                f.count("*").alias("times"),
-                *(of(f.unix_micros("at")).alias(name) for of, name in ((f.min, "first"), (f.max, "last"))),
-                f.max("redacted").alias("redacted"),
-                *figures,
-            )
-        )
-        queries = sorted(
-            grouped.collect(), key=lambda query: (query.last, query.conditions, query["keys"], query.columns)
-        )
-    except spark_errors() as error:
-        raise HedgerowError(f"the log {log.folder} cannot be read: {first_line(error)}") from error
+    queries = grouped(log.frame(since), ["conditions", "keys", "columns"], figures, log.folder)
     if not queries:
         raise WorkloadError(f"the log {log.folder} has no queries" + (f" since {since}" if since else ""))
     return queries
+
+
+def grouped(entries: DataFrame, by: Sequence[str], figures: Sequence[Column], place: str) -> list[Any]:
+    """Return the entries with different values in these columns, each with the figures of `different_queries`."""
+    from pyspark.sql import functions as f
+
+    each = entries.groupBy(*by).agg(
+        f.avg("seconds").alias("seconds"),
+        f.count("*").alias("times"),
+        *(of(f.unix_micros("at")).alias(name) for of, name in ((f.min, "first"), (f.max, "last"))),
+        f.max("redacted").alias("redacted"),
+        *figures,
+    )
+    try:
+        return sorted(each.collect(), key=lambda query: (query.last, *(query[name] for name in by)))
+    except spark_errors() as error:
+        raise HedgerowError(f"the log {place} cannot be read: {first_line(error)}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +94,30 @@ def occurrences(queries: Sequence[Any], weights: Sequence[float]) -> list[Occurr
     return sorted(found, key=lambda occurrence: occurrence.at)
 
 
-def read_workload(log: QueryLog, name: str, queries: Sequence[Any], came: Sequence[Occurrence]) -> Workload:
+def read_workload(name: str, queries: Sequence[Any], came: Sequence[Occurrence]) -> Workload:
     """Return the queries that came as a workload; nothing is learned from the others, so they are not read."""
-    scans: dict[tuple[int, tuple[str, ...]], Sequence[Query]] = {}
+
+    def read(place: int, conditions: tuple[str, ...] | None) -> Workload:
+        query = queries[place]
+        return read_conditions(name, query.columns, conditions or query.conditions, query["keys"])
+
+    return put_together(queries, came, read)
+
+
+def put_together(
+    queries: Sequence[Any], came: Sequence[Occurrence], read_one: Callable[[int, tuple[str, ...] | None], Workload]
+) -> Workload:
+    """Return the queries that came; `read_one` reads the one at a place, perhaps with other conditions than its own."""
+    scans: dict[tuple[int, tuple[str, ...] | None], Sequence[Query]] = {}
     skipped: list[str] = []
-    texts = [(o.query, tuple(queries[o.query].conditions) if o.conditions is None else o.conditions) for o in came]
-    for place, conditions in sorted(set(texts)):
-        query, number = queries[place], place + 1
-        if query.redacted:
+    texts = [(o.query, o.conditions) for o in came]
+    for place, conditions in sorted(set(texts), key=lambda text: (text[0], text[1] or ())):
+        number = place + 1
+        if queries[place].redacted:
             skipped.append(f"logged query {number} is left out: its literals were redacted")
             continue
         try:
-            read = read_conditions(name, query.columns, conditions, query["keys"])
+            read = read_one(place, conditions)
         except WorkloadError as error:
             skipped.append(f"logged query {number} is left out: {error}")
             continue
@@ -116,7 +127,7 @@ def read_workload(log: QueryLog, name: str, queries: Sequence[Any], came: Sequen
         replace(scan, weight=o.weight) for o, text in zip(came, texts, strict=True) for scan in scans.get(text, ())
     ]
     if not all_scans:
-        raise WorkloadError(f"no query of the log {log.folder} can be learned from: {skipped[0]}")
+        raise WorkloadError(f"no logged query can be learned from: {skipped[0]}")
     return Workload(tuple(replace(scan, id=f"q{n}") for n, scan in enumerate(all_scans, 1)), tuple(skipped))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
-VERSION = 11  # raised with every change of a class
+VERSION = 12  # raised with every change of a class
 
 
 @dataclass(frozen=True, slots=True)
@@ -467,6 +467,16 @@ class ScanNote:
 
 
 @dataclass(frozen=True, slots=True)
+class ScanJoin:
+    """Rows of a scan matter only if their columns equal those of a row of another; the scans by their places."""
+
+    scan: int
+    columns: Sequence[str]
+    other: int
+    other_columns: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class QueryNote:
     """A query that has ended; `execution`: Spark's number for it, `at`: milliseconds since 1970 at its start."""
 
@@ -474,6 +484,7 @@ class QueryNote:
     at: int
     seconds: float
     scans: Sequence[ScanNote]
+    joins: Sequence[ScanJoin]
 
 
 @dataclass(frozen=True, slots=True)

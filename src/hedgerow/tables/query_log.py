@@ -41,6 +41,7 @@ SCHEMA = pa.schema(
         ("source", pa.string()),  # session, or the file that the query was imported from
         ("conditions", pa.list_(pa.string())),  # the condition of each scan of the table, as SQL
         ("keys", pa.list_(pa.string())),  # what the keys of its joins were, as a condition for each scan, or empty
+        ("joins", pa.list_(pa.string())),  # the joins of each scan with other logged tables, see `log`; or empty
         ("columns", pa.list_(pa.string())),
         ("kinds", pa.list_(pa.string())),  # what the query wants of each scan, see `ScanNote`
         ("means", pa.list_(pa.string())),  # how each scan skipped files; empty if it did not

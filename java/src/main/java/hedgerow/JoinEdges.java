@@ -6,6 +6,7 @@ import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.spark.sql.catalyst.expressions.Alias;
@@ -218,6 +219,11 @@ final class JoinEdges {
     /** Returns the relations that edges lead to, with the joined columns; of a relation that appears once in the plan. */
     Map<LogicalRelation, List<Pair>> from(LogicalRelation relation) {
         return appearsOnce(relation) ? byRelation.getOrDefault(relation, Map.of()) : Map.of();
+    }
+
+    /** Visits the columns of each edge. */
+    void forEach(Consumer<List<Pair>> visit) {
+        byRelation.values().forEach(others -> others.values().forEach(visit));
     }
 
     boolean appearsOnce(LogicalRelation relation) {

@@ -2,6 +2,7 @@ package hedgerow;
 
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -27,6 +28,7 @@ import org.apache.spark.sql.catalyst.expressions.Like;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.PlanExpression;
 import org.apache.spark.sql.catalyst.expressions.StartsWith;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.ColumnarToRowExec;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.FilterExec;
@@ -104,11 +106,11 @@ public final class QueryListener extends SparkListener {
 
     private void note(QueryExecution query, SparkListenerSQLExecutionEnd end, long start) {
         try {
-            Map<ScanKey, Wire.ScanNote> scans = new LinkedHashMap<>();
-            read(query.executedPlan(), null, WHERE, List.of(), scans);
-            if (!scans.isEmpty()) {
-                keep(new Wire.QueryNote(
-                    end.executionId(), start, end.duration() / 1e9, List.copyOf(scans.values())));
+            Noted noted = new Noted();
+            read(query.executedPlan(), null, WHERE, List.of(), noted);
+            if (!noted.scans.isEmpty()) {
+                keep(new Wire.QueryNote(end.executionId(), start, end.duration() / 1e9,
+                    List.copyOf(noted.scans.values()), noted.joins(query.optimizedPlan())));
             }
         } catch (Exception | LinkageError error) {
             PruningRule.LOG.info("Hedgerow does not log a query: " + error);
@@ -128,18 +130,17 @@ public final class QueryListener extends SparkListener {
      * query wants of the rows of the plan. `joined`: the keys that columns of the plan have to have.
      */
     private void read(
-            SparkPlan plan, FilterExec filter, String kind, List<JoinedKeys> joined, Map<ScanKey, Wire.ScanNote> scans) {
+            SparkPlan plan, FilterExec filter, String kind, List<JoinedKeys> joined, Noted noted) {
         if (plan instanceof AdaptiveSparkPlanExec adaptive) {
-            read(adaptive.executedPlan(), null, kind, joined, scans);
+            read(adaptive.executedPlan(), null, kind, joined, noted);
             // Spark has replaced parts of the plan that turned out to have no rows.
-            Map<ScanKey, Wire.ScanNote> planned = new LinkedHashMap<>();
+            Noted planned = new Noted();
             read(adaptive.initialPlan(), null, kind, joined, planned);
-            planned.keySet().removeIf(own -> scans.keySet().stream().anyMatch(own::isLike));
-            scans.putAll(planned);
+            noted.addOthers(planned);
         } else if (plan instanceof QueryStageExec stage) {
-            read(stage.plan(), null, kind, joined, scans);
+            read(stage.plan(), null, kind, joined, noted);
         } else if (plan instanceof FileSourceScanExec scan) {
-            add(scan, filter, kind, joined, scans);
+            add(scan, filter, kind, joined, noted);
         }
         boolean keepsRows = plan instanceof ProjectExec || plan instanceof WholeStageCodegenExec
             || plan instanceof InputAdapter || plan instanceof ColumnarToRowExec;
@@ -148,8 +149,8 @@ public final class QueryListener extends SparkListener {
             || plan instanceof AQEShuffleReadExec || plan instanceof UnionExec;
         String below = wanted(plan) != null ? wanted(plan) : keepsKind ? kind : WHERE;
         List<JoinedKeys> needed = joinedBelow(plan, joined);
-        Scala.list(plan.children()).forEach(child -> read(child, above, below, needed, scans));
-        Scala.list(plan.subqueries()).forEach(query -> read(query, null, WHERE, List.of(), scans));
+        Scala.list(plan.children()).forEach(child -> read(child, above, below, needed, noted));
+        Scala.list(plan.subqueries()).forEach(query -> read(query, null, WHERE, List.of(), noted));
     }
 
     /** Returns the keys that columns below an operator have to have, if those above it have to have these. */
@@ -176,8 +177,39 @@ public final class QueryListener extends SparkListener {
         }
     }
 
-    private void add(FileSourceScanExec scan, FilterExec filter, String kind, List<JoinedKeys> joined,
-            Map<ScanKey, Wire.ScanNote> scans) {
+    /** The noted scans of a query. */
+    private static final class Noted {
+        final Map<ScanKey, Wire.ScanNote> scans = new LinkedHashMap<>();
+        final Map<ExprId, ScanKey> byColumn = new HashMap<>();
+
+        void add(ScanKey key, Wire.ScanNote note, List<AttributeReference> columns) {
+            scans.putIfAbsent(key, note);
+            columns.forEach(column -> byColumn.putIfAbsent(column.exprId(), key));
+        }
+
+        /** Adds scans that are like none of these. */
+        void addOthers(Noted planned) {
+            planned.scans.keySet().removeIf(own -> scans.keySet().stream().anyMatch(own::isLike));
+            scans.putAll(planned.scans);
+            planned.byColumn.forEach(byColumn::putIfAbsent);
+        }
+
+        List<Wire.ScanJoin> joins(LogicalPlan plan) {
+            List<ScanKey> places = List.copyOf(scans.keySet());
+            List<Wire.ScanJoin> found = new ArrayList<>();
+            new JoinEdges(plan).forEach(pairs -> {
+                int scan = places.indexOf(byColumn.get(pairs.get(0).mine().exprId()));
+                int other = places.indexOf(byColumn.get(pairs.get(0).theirs().exprId()));
+                if (scan >= 0 && other >= 0 && scan != other) {
+                    found.add(new Wire.ScanJoin(scan, pairs.stream().map(pair -> pair.mine().name()).toList(),
+                        other, pairs.stream().map(pair -> pair.theirs().name()).toList()));
+                }
+            });
+            return found.stream().distinct().sorted(Comparator.comparing(Wire.ScanJoin::toString)).toList();
+        }
+    }
+
+    private void add(FileSourceScanExec scan, FilterExec filter, String kind, List<JoinedKeys> joined, Noted noted) {
         String root = rootOf(scan.relation().location());
         Wire.ScanReport report = scan.relation().location() instanceof FileLists.Decided list ? list.report() : null;
         if (root == null || report != null && report.means().equals(Wire.ScanReport.PROBE)) {
@@ -187,10 +219,11 @@ public final class QueryListener extends SparkListener {
             .concat(Scala.list(scan.partitionFilters()).stream(), Scala.list(scan.dataFilters()).stream())
             .filter(condition -> condition.deterministic() && !condition.exists(QueryListener::isOfTheRun))
             .toList();
-        Set<String> columns = new TreeSet<>();
-        Scala.list(scan.output()).stream().filter(c -> c instanceof AttributeReference column && Scala.isData(column)
+        List<AttributeReference> read = Scala.list(scan.output()).stream()
+            .filter(c -> c instanceof AttributeReference column && Scala.isData(column)
                 && !RunTimeJoins.isNumber(column.name()))
-            .forEach(column -> columns.add(column.name()));
+            .map(AttributeReference.class::cast).toList();
+        Set<String> columns = new TreeSet<>(read.stream().map(AttributeReference::name).toList());
         Set<ExprId> used = new HashSet<>(); // columns of conditions that are not TRUE on NULL anyway
         for (Expression condition : conditions) {
             for (Attribute column : Scala.list(condition.references().toSeq())) {
@@ -203,15 +236,14 @@ public final class QueryListener extends SparkListener {
         List<String> where = texts(conditions.stream()
             .filter(e -> !(e instanceof IsNotNull is && is.child() instanceof Attribute column
                 && used.contains(column.exprId())))); // Spark adds these by itself
-        List<String> keys = texts(Scala.list(scan.output()).stream().flatMap(column -> joined.stream()
-            .filter(own -> column instanceof AttributeReference data && Scala.isData(data)
-                && own.column().equals(column.exprId()))
-            .flatMap(own -> own.on((AttributeReference) column).stream())));
+        List<String> keys = texts(read.stream().flatMap(column -> joined.stream()
+            .filter(own -> own.column().equals(column.exprId())).flatMap(own -> own.on(column).stream())));
         long rows = metric(scan, "numOutputRows");
         long files = metric(scan, "numFiles");
-        scans.putIfAbsent(new ScanKey(root, where, keys, columns), new Wire.ScanNote(root, where, keys, columns,
-            files, metric(scan, "filesSize"), rows, filter == null ? rows : metric(filter, "numOutputRows"),
-            kind, report == null ? "" : report.means(), report == null ? files : report.files()));
+        Wire.ScanNote note = new Wire.ScanNote(root, where, keys, columns, files, metric(scan, "filesSize"), rows,
+            filter == null ? rows : metric(filter, "numOutputRows"), kind, report == null ? "" : report.means(),
+            report == null ? files : report.files());
+        noted.add(new ScanKey(root, where, keys, columns), note, read);
     }
 
     private static List<String> texts(Stream<Expression> conditions) {

@@ -15,7 +15,7 @@ import java.util.Set;
 @JsonTypeInfo(use = JsonTypeInfo.Id.SIMPLE_NAME, property = "is")
 public sealed interface Wire {
     /** Raised with every change of a record. Python names its own in `Lists`, its first message. */
-    int VERSION = 11;
+    int VERSION = 12;
 
     // --- what Python says first ---
 
@@ -262,7 +262,8 @@ public sealed interface Wire {
     }
 
     /** The scans of a query that has ended. `at`: milliseconds since 1970 at its start; `lost`: unnoted queries before it. */
-    record QueryNote(long execution, long at, double seconds, List<ScanNote> scans) implements Wire {}
+    record QueryNote(long execution, long at, double seconds, List<ScanNote> scans, List<ScanJoin> joins)
+        implements Wire {}
 
     record ScanNote(
         String root,
@@ -276,6 +277,10 @@ public sealed interface Wire {
         String kind,
         String means,
         long listed)
+        implements Wire {}
+
+    /** Rows of a scan matter only if their columns equal those of a row of another; the scans by their places. */
+    record ScanJoin(int scan, List<String> columns, int other, @JsonProperty("other_columns") List<String> otherColumns)
         implements Wire {}
 
     record QueryNotes(long lost, List<QueryNote> notes) implements Wire {}
