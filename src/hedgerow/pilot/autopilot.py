@@ -26,6 +26,7 @@ from hedgerow.pipeline.learn_options import QUICK, LearnOptions
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.learner_names import DEFAULT, NamedLearner
 from hedgerow.pipeline.open import open_table
+from hedgerow.pipeline.write_options import WriteOptions
 from hedgerow.spark.start.session import in_own_session, needs_jvm
 from hedgerow.spark.storage.delta_log import delta_log
 from hedgerow.spark.storage.folder import Folder
@@ -134,14 +135,18 @@ def _carry_out(
     """Do what was decided; return the decision with its outcome."""
     begun, items = perf_counter(), candidate.items
     if decision.action == "statistics":
-        written = open_table(spark, table).relearn(candidate.workload)
+        managed = open_table(spark, table)
+        managed = managed.repair() if managed.stale_joins() else managed
+        written = managed.relearn(candidate.workload)
         return replace(decision, outcome=Outcome(round(perf_counter() - begun, 1), written.path, 0.0, items))
     if not is_delta and to is None:
         reason = "a Parquet table is not rewritten in place: say with to= where its new generation goes"
         return replace(decision, reasons=(*decision.reasons, reason))
     names, learned = candidate.files.names(candidate.chosen), candidate.learned
     if learned is not None:
-        written = apply(spark, table, with_kept_items(learned, candidate.managed), to, where=names)
+        others = {name: source.origin for name, source in candidate.joins.others.items()}
+        kept = with_kept_items(learned, candidate.managed)
+        written = apply(spark, table, kept, to, WriteOptions(other_tables=others), where=names)
     else:
         assert candidate.managed is not None  # no other table has files without an index
         written = candidate.managed.lay_out(names or ())
@@ -153,7 +158,7 @@ def _carry_out(
 
 
 def with_kept_items(learned: Learned, managed: ManagedTable | None) -> Learned:
-    """Return the layout with the sums and columns that the table's index has: a log knows no sums and no joins."""
+    """Return the layout with the sums and columns that the table's index has: a log knows no sums."""
     items = () if managed is None else managed.newest.entry.statistics
     summed = (column for item in items if is_sum(item) for column in columns_in(item))
     columns = (item for item in items if isinstance(item, Column))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -31,16 +31,20 @@ from hedgerow.pipeline.calibrated_cost import (
     calibrated_cost,
     count_items,
 )
-from hedgerow.pipeline.inputs import MOST_QUERIES, opened_with_queries
+from hedgerow.pipeline.foreign_keys import find_keys
+from hedgerow.pipeline.inputs import MOST_QUERIES, bound_to, opened_tables, opened_with_queries
 from hedgerow.pipeline.learn_options import LearnOptions
+from hedgerow.pipeline.learn_tables import joined_queries
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.learner_names import NamedLearner
+from hedgerow.pipeline.logged_tables import joined_logs
 from hedgerow.pipeline.open import open_table
 from hedgerow.pipeline.present_layout import PresentLayout
 from hedgerow.pipeline.score import score_source
+from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.spark.storage.source import Source
+from hedgerow.spark.storage.source import Source, own_name
 from hedgerow.sql.workload import Workload
 from hedgerow.tables.managed import ManagedTable
 from hedgerow.tables.query_log import QueryLog
@@ -68,7 +72,7 @@ class Look:
     short. `reason_to_wait`: why no layout is looked for; None if one is. `chosen`: the files of the candidate.
     `replaced_by`: the commands of others that replaced a layout.
     `learned`: a layout for them; None: the table's newest. `share_left`: of the time that queries spend in these
-    files now, the share that would be left.
+    files now, the share that would be left. `joins`: the rows of other tables on which `queries` have conditions.
     """
 
     request: Request
@@ -88,6 +92,7 @@ class Look:
     replaced_by: Sequence[str] = ()
     learned: Learned | None = None
     share_left: float = 0.0
+    joins: Joins = NO_JOINS
 
     @property
     def items(self) -> int:
@@ -163,10 +168,13 @@ class Look:
         """Return the mean seconds of a query if the index of the present layout described what queries ask."""
         if self.managed is None:
             return None
+        queries, joins = self.queries, NO_JOINS
+        if self.joins.joined:
+            queries, joins = self.managed.bound(self.workload, repaired=True).queries, self.managed.joins
         try:
-            score = score_source(self.source, self.queries, self.managed.layout, None, 1, False)
+            score = score_source(self.source, queries, self.managed.layout, None, 1, False, joins)
             return mean_seconds(score, self.workload, self.source, self.speed)
-        except HedgerowError:  # the layout looks at joined rows, which are not at hand
+        except HedgerowError:  # joined rows are not at hand any more
             return None
 
 
@@ -180,18 +188,22 @@ def look_at(spark: SparkSession, table: str, log: QueryLog, request: Request, hi
     share = 1.0 if settings.horizon is None else settings.horizon / recent.span.days
     wait = reason_to_wait(history, recent.span, recent.late, recent.news, share * recent.span.queries, settings)
     managed = _open_managed(spark, table)
+    name = own_name(log.root, is_path=True) if managed is None else managed.name
+    others = joined_logs(log, recent.queries, {log.root: name, **_joined_names(managed)})
+    wait = wait or _lacks_joins(managed, others)
     replaced_by = rewrites_of_others(managed)
     if len(replaced_by) >= settings.stand_back:
         return Decision("nothing", (f"it stands back, because others replace its layouts: {', '.join(replaced_by)}",))
     if wait is not None and new_bytes(managed) < max(1.0, settings.least_new):
         return Decision("nothing", (wait, *name_replacements(replaced_by)))
-    name = None if managed is None else managed.name
+    if others:
+        recent = RecentLog.read(log, settings.half_life, None if last is None else last.at, others)
     try:
-        workload = recent.workload(name or "t", MOST_QUERIES)
+        workload = recent.workload(name, MOST_QUERIES)
     except WorkloadError as error:
         return Decision("nothing", (str(error),))
     with step(spark, "looking at the table"):
-        source, queries, _ = opened_with_queries(spark, table, workload, name)
+        source, queries, joins = _opened(spark, table, name, workload, others)
     if (too_small := reason_to_skip(source.size, settings)) is not None:
         return Decision("nothing", (too_small,))
     with step(spark, "looking at the layout"):
@@ -219,6 +231,7 @@ def look_at(spark: SparkSession, table: str, log: QueryLog, request: Request, hi
         wait,
         files.all,
         replaced_by,
+        joins=joins,
     )
 
 
@@ -230,6 +243,37 @@ def name_replacements(replaced_by: Sequence[str]) -> list[str]:
 def nothing(begun: float, *reasons: str, figures: Figures | None = None) -> Decision:
     """Return the decision to do nothing, after a search that began at a time of the performance counter."""
     return Decision("nothing", reasons, figures, search_seconds=round(perf_counter() - begun, 1))
+
+
+def _joined_names(managed: ManagedTable | None) -> dict[str, str]:
+    """Return the names of the tables that the index describes joined rows of, by their folders."""
+    if managed is None:
+        return {}
+    return {
+        QueryLog.of(managed.spark, place).root: step.other
+        for stored in managed.newest.entry.joined
+        for step, place in zip(stored.joined.steps, stored.places, strict=True)
+    }
+
+
+def _lacks_joins(managed: ManagedTable | None, others: Mapping[str, QueryLog]) -> str | None:
+    """Return why no other layout is looked for, if the present one depends on tables whose queries are not known."""
+    stored = () if managed is None else managed.newest.entry.joined
+    unknown = sorted({step.other for s in stored for step in s.joined.steps if step.other not in others})
+    return f"its layout depends on {', '.join(unknown)}, and their queries were not logged" if unknown else None
+
+
+def _opened(
+    spark: SparkSession, table: str, name: str, workload: Workload, others: Mapping[str, QueryLog]
+) -> tuple[Source, Sequence[Query], Joins]:
+    """Open a table; return it, its queries with their conditions on other tables' rows, and these rows."""
+    if not others:
+        source, queries, _ = opened_with_queries(spark, table, workload, name)
+        return source, queries, NO_JOINS
+    tables = opened_tables(spark, {name: table, **{other: log.root for other, log in others.items()}})
+    bound = bound_to(tables, workload)
+    joined, joins = joined_queries(bound, name, tables, find_keys(tables, bound))
+    return tables[name], joined, joins
 
 
 def _open_managed(spark: SparkSession, table: str) -> ManagedTable | None:

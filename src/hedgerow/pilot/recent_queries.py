@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.core.workload.drawn import drawn_by_weight
 from hedgerow.pilot.forecast import Clock, clocks_of
 from hedgerow.pilot.monthly import monthly_factors
 from hedgerow.pilot.recency import Span, counted_days, recency_factors, replacement_factor, unexpected_seconds
-from hedgerow.pipeline.logged import Occurrence, different_queries, occurrences, read_workload, text_shape
+from hedgerow.pipeline.logged import (
+    Occurrence,
+    different_queries,
+    occurrences,
+    put_together,
+    read_workload,
+    text_shape,
+)
+from hedgerow.pipeline.logged_tables import different_with_others, parts_of, read_parts
 from hedgerow.sql.workload import Workload
 from hedgerow.tables.query_log import QueryLog
 
@@ -29,7 +38,7 @@ class RecentLog:
 
     `queries`: the different ones. Late queries are those since a time, such as that of the last search. `now`: the time
     of the last query in microseconds. `forecast`: weights and dates are those of the coming days, as far as the log
-    proves them; if not, those of the log.
+    proves them; if not, those of the log. `others`: the logs of tables that queries join to it, by name.
     """
 
     log: QueryLog
@@ -37,12 +46,20 @@ class RecentLog:
     half_life: float
     now: float
     forecast: bool = True
+    others: Mapping[str, QueryLog] = field(default_factory=dict)
 
     @staticmethod
-    def read(log: QueryLog, half_life: float, since: str | None = None) -> RecentLog:
+    def read(
+        log: QueryLog, half_life: float, since: str | None = None, others: Mapping[str, QueryLog] = MappingProxyType({})
+    ) -> RecentLog:
         """Read the log; `since`: the time from which on queries are late, None if none are."""
         now = log.last() or 0
-        return RecentLog(log, different_queries(log, None, _figures(now, half_life, since)), half_life, now)
+        figures = _figures(now, half_life, since)
+        if others:
+            queries = different_with_others(log, list(others.values()), figures)
+        else:
+            queries = different_queries(log, None, figures)
+        return RecentLog(log, queries, half_life, now, others=others)
 
     @cached_property
     def span(self) -> Span:
@@ -75,7 +92,17 @@ class RecentLog:
         came = [o for o in came if not self.queries[o.query].redacted] or came  # if all are redacted, reading says so
         drawn = drawn_by_weight([o.weight for o in came], lambda i: self._shapes[came[i].query], limit)
         chosen = [self._as_it_will_be(replace(came[place], weight=weight), place) for place, weight in drawn.items()]
-        return read_workload(name, self.queries, chosen)
+        if not self.others:
+            return read_workload(name, self.queries, chosen)
+        names = {self.log.root: name, **{other.root: other_name for other_name, other in self.others.items()}}
+
+        def read(place: int, conditions: Sequence[str] | None) -> Workload:
+            parts = parts_of(self.queries[place])
+            if conditions is not None:
+                parts = [replace(p, conditions=conditions) if p.root == self.log.root else p for p in parts]
+            return read_parts(parts, names)
+
+        return put_together(self.queries, chosen, read)
 
     def _as_it_will_be(self, o: Occurrence, number: int) -> Occurrence:
         """Return a query that came, as it will be asked on one of the days of the next half-life."""

@@ -84,7 +84,9 @@ def _learn(look: Look, chosen: Bools, copies: int = 1) -> Look | None:
         warnings.simplefilter("ignore", HedgerowWarning)  # the decision says whether little is to be gained
         source, request, present = look.files.part(chosen), look.request, look.present_layout(chosen)
         learner = replace(request.learner, trees=copies)
-        learned = learn_layout(source, look.queries, learner, request.options, speed=look.speed, present=present)
+        learned = learn_layout(
+            source, look.queries, learner, request.options, speed=look.speed, present=present, joins=look.joins
+        )
     if learned.estimate is None:
         return None
     now, left = (max(0.0, seconds - look.speed.query) for seconds in (learned.estimate.now, learned.estimate.then))

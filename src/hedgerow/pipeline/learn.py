@@ -82,12 +82,14 @@ def learn_layout(
     given: Sequence[ManagedTable] = (),
     speed: Speed | None = None,
     present: PresentLayout | None = None,
+    joins: Joins = NO_JOINS,
 ) -> Learned:
     """Return a layout for the queries of one table, with an estimate of their seconds.
 
     Args:
         speed: of the queries; by default it is measured.
         present: the layout of the table's files, if they all have one.
+        joins: the rows of other tables on which the queries have conditions.
     """
     _check_one_table(learner.name)
     if learner.name == AUTO and given:
@@ -97,7 +99,7 @@ def learn_layout(
     if options.regions not in (None, 1) and (given or learner.trees > 1):
         raise LayoutError("the layout of one copy beside others is not learned in regions")
     spark = source.frame.sparkSession
-    table_problem = pose(source, queries, learner, options, finer=not is_small(source))
+    table_problem = pose(source, queries, learner, options, joins, finer=not is_small(source))
     if speed is None:
         with step(spark, "measuring"):
             speed = speed_of(source, queries)

@@ -81,7 +81,7 @@ def learn_tables(
         own_keys = [*references]
         if both_directions:
             own_keys += _backwards(bound, name, tables, references, 1 if options.recurrence == 1 else _LEAST_QUERIES)
-        queries, joins = _joined_queries(bound, name, tables, own_keys, steps)
+        queries, joins = joined_queries(bound, name, tables, own_keys, steps)
         if source.rows < 2 * options.least_rows(source):
             layouts[name] = in_one_block(name, [query.predicate(name) for query in queries])
         elif all(query.predicate(name) == TRUE for query in queries):
@@ -121,18 +121,29 @@ def _backwards(
     return found
 
 
-def _joined_queries(
-    workload: Workload, table: str, tables: Mapping[str, Source], keys: Sequence[Reference], steps: int
+def joined_queries(
+    workload: Workload, table: str, tables: Mapping[str, Source], keys: Sequence[Reference], steps: int = MAX_STEPS
 ) -> tuple[list[Query], Joins]:
-    """Return the queries of one table with the conditions on the tables that they join to it, and the joined rows."""
+    """Return the queries of one table with the conditions on the tables that they join to it, and the joined rows.
+
+    Such a condition says more than the keys that a logged join happened to have."""
     by_name: dict[str, Joined] = {}
     queries = []
     schemas = {name.lower(): source.schema for name, source in tables.items()}
     for query in workload:
         if query.reads(table):
+            query = query.without_keys(table, _followed(query, table, keys, steps))
             own, joined = with_joined(query, table, keys, steps, schemas=schemas)
             queries.append(own)
             by_name |= joined
     others = {step.other.lower() for joined in by_name.values() for step in joined.steps}
     sources = {name.lower(): source for name, source in tables.items() if name.lower() in others}
     return queries, Joins(tuple(by_name[name] for name in sorted(by_name)), sources)
+
+
+def _followed(query: Query, table: str, keys: Sequence[Reference], steps: int) -> set[str]:
+    """Return the columns of the table's foreign keys that the query follows."""
+    own = (scan for scan in query.scans if scan.table.lower() == table.lower())
+    return {
+        name for scan in own for joined, _ in joined_scans(query, scan, keys, steps) for name in joined.steps[0].columns
+    }

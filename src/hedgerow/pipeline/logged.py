@@ -43,10 +43,9 @@ def workload_of(log: QueryLog, name: str, since: str | None = None) -> Workload:
 def different_queries(log: QueryLog, since: str | None = None, figures: Sequence[Column] = ()) -> list[Any]:
     """Return the different queries in a log, the last ones last; entries with equal texts are one.
 
-    Each has `conditions`, `keys`, `columns`, `times`, mean `seconds`, `first` and `last` in microseconds, `redacted`.
-
-    `figures`: further aggregates of the entries of a query."""
-    queries = grouped(log.frame(since), ["conditions", "keys", "columns"], figures, log.folder)
+    Each has `conditions`, `keys`, `columns`, `joins`, `times`, mean `seconds`, `first` and `last` in microseconds, and
+    `redacted`. `figures`: further aggregates of the entries of a query."""
+    queries = grouped(log.frame(since), ["conditions", "keys", "columns", "joins"], figures, log.folder)
     if not queries:
         raise WorkloadError(f"the log {log.folder} has no queries" + (f" since {since}" if since else ""))
     return queries

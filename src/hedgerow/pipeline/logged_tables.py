@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.core.errors import WorkloadError, counted
+from hedgerow.core.errors import HedgerowError, WorkloadError, counted
 from hedgerow.core.workload.queries import Join, Query, Scan
 from hedgerow.pipeline.inputs import tables_in
 from hedgerow.pipeline.logged import grouped, occurrences, put_together, read_conditions
 from hedgerow.spark.start.session import in_own_session
+from hedgerow.spark.storage.source import own_name
 from hedgerow.sql.workload import Workload
 from hedgerow.tables.query_log import QueryLog
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 
 @in_own_session
@@ -37,69 +39,112 @@ def logged_tables(spark: SparkSession, sources: str | Mapping[str, str], since: 
     logs = {name: log for name, log in logs.items() if log.exists()}
     if not logs:
         raise WorkloadError(f"no queries of {', '.join(places) or 'any table'} were logged: start with hedgerow.log")
-    queries = _different(logs, since)
-    names = {log.root: name for name, log in logs.items()}
-    came = occurrences(queries, [float(query.times) for query in queries])
-    return put_together(queries, came, lambda place, _: _read(queries[place].parts, names))
-
-
-def _different(logs: Mapping[str, QueryLog], since: str | None) -> list[Any]:
-    """Return the different queries in the logs, as `different_queries` does for one.
-
-    Each has `parts`: for each table that it reads, the table's name and what its log says of the scans."""
-    from pyspark.sql import functions as f
-
-    of_scans = ("conditions", "keys", "columns", "joins")
-    parts = [
-        log.frame(since).select(
-            "query", "at", "seconds", "redacted", f.struct(f.lit(name).alias("table"), *of_scans).alias("part")
-        )
-        for name, log in logs.items()
-    ]
-    whole = (
-        reduce(lambda one, other: one.unionAll(other), parts)
-        .groupBy("query")
-        .agg(
-            f.sort_array(f.collect_list("part")).alias("parts"),
-            *(f.max(name).alias(name) for name in ("at", "seconds", "redacted")),
-        )
-    )
-    queries = grouped(whole, ["parts"], (), ", ".join(log.folder for log in logs.values()))
+    every = list(logs.values())
+    queries = grouped(_whole(every, since), ["parts"], (), every[0].folder)
     if not queries:
         raise WorkloadError(f"the logs of {', '.join(logs)} have no queries" + (f" since {since}" if since else ""))
-    return queries
+    names = {log.root: name for name, log in logs.items()}
+    came = occurrences(queries, [float(query.times) for query in queries])
+    return put_together(queries, came, lambda place, _: read_parts(parts_of(queries[place]), names))
 
 
-def _read(parts: Sequence[Any], names: Mapping[str, str]) -> Workload:
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What the log of one table says of a query, scan by scan; `root`: the table's folder."""
+
+    root: str
+    conditions: Sequence[str]
+    keys: Sequence[str]
+    columns: Sequence[str]
+    joins: Sequence[str]
+
+
+_OF_SCANS = tuple(f.name for f in fields(Part))[1:]
+
+
+def _whole(logs: Sequence[QueryLog], since: str | None) -> DataFrame:
+    """Return the queries in some logs, each once, with a part for each of its tables."""
+    from pyspark.sql import functions as f
+
+    whole = ("at", "seconds", "redacted")
+    parts = [
+        log.frame(since).select("query", *whole, f.struct(f.lit(log.root).alias("root"), *_OF_SCANS).alias("part"))
+        for log in logs
+    ]
+    by_query = reduce(lambda one, other: one.unionAll(other), parts).groupBy("query")
+    collected = f.sort_array(f.collect_list("part")).alias("parts")
+    return by_query.agg(collected, *(f.max(name).alias(name) for name in whole))
+
+
+def different_with_others(log: QueryLog, others: Sequence[QueryLog], figures: Sequence[Column]) -> list[Any]:
+    """Return the different queries of a table, as `different_queries` does, with `parts` of the other tables, too."""
+    from pyspark.sql import functions as f
+
+    own = f.filter("parts", lambda part: part["root"] == log.root)[0]
+    whole = _whole([log, *others], None).withColumn("own", own).where("own IS NOT NULL")
+    entries = whole.select("*", *(f.col(f"own.{name}").alias(name) for name in _OF_SCANS))
+    return grouped(entries, [*_OF_SCANS, "parts"], figures, log.folder)
+
+
+def joined_logs(log: QueryLog, queries: Sequence[Any], names: Mapping[str, str]) -> dict[str, QueryLog]:
+    """Return the logs of the tables that queries of a log join, and that those are joined with, by a name for each.
+
+    `names`: of this table and of some others, by their folders. The rest are called as their folders are."""
+    found: dict[str, QueryLog] = {log.root: log}
+    roots = _roots(text for query in queries for text in query.joins or ())
+    while roots:
+        root = roots.pop()
+        if root not in found:
+            with suppress(HedgerowError):  # such as a table that was removed
+                other = QueryLog.of(log.spark, root)
+                if other.exists():
+                    found[root] = other
+                    texts = other.frame().selectExpr("explode(joins) AS text").distinct().collect()
+                    roots |= _roots(row.text for row in texts)
+    del found[log.root]
+    named = {names[root]: other for root, other in found.items() if root in names}
+    taken = {name.lower() for name in names.values()}
+    for number, (root, other) in enumerate(sorted(found.items()), 1):
+        if root not in names:
+            name = own_name(root, is_path=True)
+            name = f"{name}_{number}" if name.lower() in taken else name
+            taken.add(name.lower())
+            named[name] = other
+    return named
+
+
+def _roots(texts: Iterable[str]) -> set[str]:
+    """Return the folders of the tables that joins in a log lead to."""
+    return {edge["root"] for text in set(texts) if text for edge in json.loads(text)}
+
+
+def parts_of(query: Any) -> list[Part]:
+    return [Part(*part) for part in query.parts]
+
+
+def read_parts(parts: Sequence[Part], names: Mapping[str, str]) -> Workload:
     """Return the scans of a query, with their joins. `names`: of the tables, by the folders that the logs name."""
     scans: list[Scan] = []
     first: dict[str, int] = {}
     keyed: list[str] = []
     skipped: list[str] = []
-    present = {part.table for part in parts}
-    edges = [[_edges(text, names, present) for text in part.joins] for part in parts]
-    for part, own in zip(parts, edges, strict=True):
-        # A join with a given table says more than the keys that it happened to have.
-        keys = ["" if joins else keys for keys, joins in zip(part["keys"], own, strict=True)]
-        read = read_conditions(part.table, part.columns, part.conditions, keys)
+    for part in parts:
+        name = names[part.root]
+        read = read_conditions(name, part.columns, part.conditions, part.keys)
         (query,) = read.queries
         if len(query.scans) != len(part.conditions):
             found = counted(len(query.scans), "scan")
-            raise WorkloadError(f"it has {found} of {part.table}, where the log has {len(part.conditions)}")
-        first[part.table] = len(scans)
+            raise WorkloadError(f"it has {found} of {name}, where the log has {len(part.conditions)}")
+        first[part.root] = len(scans)
         scans += query.scans
         keyed += query.keyed
         skipped += read.skipped
-    for number, some in enumerate(edge for own in edges for edge in own):
+    for number, text in enumerate(text for part in parts for text in part.joins or [""] * len(part.conditions)):
         joins = tuple(
-            Join(tuple(edge["columns"]), first[names[edge["root"]]] + edge["scan"], tuple(edge["other_columns"]))
-            for edge in some
+            Join(tuple(edge["columns"]), first[edge["root"]] + edge["scan"], tuple(edge["other_columns"]))
+            for edge in json.loads(text or "[]")
+            if edge["root"] in first  # not a table that is not given
         )
         columns = tuple(dict.fromkeys(column for join in joins for column in join.columns))
         scans[number] = replace(scans[number], joins=joins, keys=columns)
     return Workload((Query("", tuple(scans), keyed=tuple(dict.fromkeys(keyed))),), tuple(skipped))
-
-
-def _edges(text: str, names: Mapping[str, str], present: Collection[str]) -> list[Any]:
-    """Return the joins that a log says of a scan, those with tables that are given and in the query."""
-    return [edge for edge in json.loads(text or "[]") if names.get(edge["root"]) in present]

@@ -32,7 +32,7 @@ from hedgerow.tables.parquet.replicas import catch_up, describe_replicas, is_cur
 from hedgerow.tables.plain_files import plain_files
 from hedgerow.tables.relearn import relearn, repair
 from hedgerow.tables.stored import StoredTable
-from hedgerow.tables.stored_joins import bound_with_joins
+from hedgerow.tables.stored_joins import bound_with_joins, stale
 from hedgerow.tables.verify import report, same_rows_as, verify_files
 
 if TYPE_CHECKING:
@@ -133,11 +133,14 @@ class ManagedTable(StoredTable):
 
     # --- measuring ---
 
-    def bound(self, workload: Workload) -> Workload:
-        """Return the queries with the table's types; a query that cannot be bound is left out with a warning."""
+    def bound(self, workload: Workload, repaired: bool = False) -> Workload:
+        """Return the queries with the table's types; a query that cannot be bound is left out with a warning.
+
+        `repaired`: as they will be after `repair`."""
         joined = self.newest.entry.joined
         paths = [] if is_remote(self.spark) else paths_over(workload.tables(), self.format.rows)
-        bound = bound_with_joins(workload, self.name, paths, self.schema, joined, self.joins, self.spark)
+        lost = set() if repaired else stale(joined, self.joins)
+        bound = bound_with_joins(workload, self.name, paths, self.schema, joined, self.joins, self.spark, lost)
         workload.warn_of_left_out(bound.skipped)
         return bound
 

@@ -7,7 +7,7 @@ version does not use them, until `repair` has collected them again.
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -161,22 +161,24 @@ def bound_with_joins(
     stored: Sequence[StoredJoin],
     joins: Joins,
     spark: SparkSession,
+    lost: Collection[str],
 ) -> Workload:
     """Return the queries of the table, with the conditions of joined tables that the index describes.
 
+    `lost`: the joined rows that it cannot describe any more. A condition on others, as `with_joined` makes it, stays.
     Clocks show the present time. A warning names conditions with parameters, which have no values. `paths`: other names
     of the table in the queries."""
     schemas = {source.name: source.schema for source in joins.others.values()}
-    session = meaning(spark)
-    bound = workload.on(table, paths).bind({**schemas, table: schema}, session)
+    session, described = meaning(spark), [j for j in stored if j.name.lower() not in lost]
+    own = {**schema, **schema_of_joins(described)}
+    bound = workload.on(table, paths).bind({**schemas, table: own}, session)
     if isinstance(bound, SqlWorkload):
         bound, unknown = bound.with_values({table: schema}, session, lambda opened: [_at_present(spark, opened)])
         warn(f"counted as TRUE: {counted(len(unknown), 'condition')} that more than the row decides", unknown)
     if not stored:
         return bound
     keys = tuple(dict.fromkeys(step for j in stored for step in j.joined.steps))
-    lost = stale(stored, joins)
-    described = {j.name for j in stored if j.name.lower() not in lost}
+    names = {j.name for j in described}
     types = {name.lower(): schema_ for name, schema_ in {**schemas, table: schema}.items()}
-    queries = (with_joined(query, table, keys, known=described, schemas=types)[0] for query in bound)
+    queries = (with_joined(query, table, keys, known=names, schemas=types)[0] for query in bound)
     return replace(bound, queries=tuple(queries))

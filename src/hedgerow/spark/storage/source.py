@@ -106,21 +106,21 @@ def open_source(
     needs_jvm(spark, "learn, score or apply")
     check_grammar(spark)
     origin = source if isinstance(source, str) else ", ".join(source) if isinstance(source, Sequence) else "a DataFrame"
-    own_name, is_files = "", True
+    last_part, is_files = "", True
     try:
         if isinstance(source, str):
             if is_delta(spark, source):
                 return _delta_source(spark, source, name, version)
             is_path = "/" in source or source.endswith(".parquet") or not spark.catalog.tableExists(source)
             frame = spark.read.parquet(_to_read(spark, source)) if is_path else spark.table(source)
-            own_name = _own_name(source, is_path)
+            last_part = own_name(source, is_path)
         elif isinstance(source, Sequence):
             frame = spark.read.parquet(*(_to_read(spark, path) for path in source))
         else:
             frame, is_files = source, False
     except spark_errors() as error:
         raise HedgerowError(f"the table {origin} cannot be read: {_why_not(spark, source, error)}") from error
-    return Source(frame, name or own_name, schema_of(frame.schema), origin, is_files)
+    return Source(frame, name or last_part, schema_of(frame.schema), origin, is_files)
 
 
 def _to_read(spark: SparkSession, path: str) -> str:
@@ -138,7 +138,7 @@ def _why_not(spark: SparkSession, source: Any, error: Exception) -> str:
     return f"there are no Parquet files in it{inside}"
 
 
-def _own_name(source: str, is_path: bool) -> str:
+def own_name(source: str, is_path: bool) -> str:
     """Return the last part of a path, or of a name in the catalog."""
     if is_path:
         return (path_in_backticks(source, "delta") or source).rstrip("/").rsplit("/", 1)[-1].removesuffix(".parquet")
@@ -149,7 +149,7 @@ def _delta_source(spark: SparkSession, source: str, name: str | None, version: i
     snapshot = delta_log(spark, source).snapshot(version)
     frame, files = snapshot.frame(), snapshot.files
     sizes = {snapshot.full_path(n): size for n, size in zip(files.names, files.sizes.tolist(), strict=True)}
-    name = name or _own_name(source, "/" in source)
+    name = name or own_name(source, "/" in source)
     physical = snapshot.physical if snapshot.is_mapped else {}
     facts = sizes, snapshot.mark, tuple(snapshot.partition_columns), physical, snapshot
     return Source(frame, name, schema_of(frame.schema), source, True, *facts)
