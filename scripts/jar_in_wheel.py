@@ -24,7 +24,7 @@ class JarHook(BuildHookInterface):  # type: ignore[misc]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if version == "standard" and is_stale():
-            environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}  # pip puts PySpark there
             if subprocess.run([sys.executable, ROOT / "scripts" / "build_jar.py"], env=environment).returncode:
                 raise RuntimeError("the jar cannot be built, for the reason above")
 

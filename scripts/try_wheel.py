@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,7 +17,9 @@ ROWS = "120000"
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="hedgerow-wheel-") as name:
         folder = Path(name)
-        call(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT)
+        source = folder / "source"  # without a jar, as a clone is
+        shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(".*", "*.jar", "__pycache__", "dist"))
+        call(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, source)
         (wheel,) = folder.glob("hedgerow-*.whl")
         call(sys.executable, "-m", "venv", folder / "env")
         programs = folder / "env" / "bin"
