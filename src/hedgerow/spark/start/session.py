@@ -20,6 +20,7 @@ from hedgerow.spark.start.delta_jars import PACKAGES, delta_settings, loaded
 from hedgerow.spark.start.java import NO_JAVA, find_java
 from hedgerow.spark.start.machine_lock import machine_lock
 from hedgerow.spark.start.pyspark_version import check_pyspark, check_spark_version
+from hedgerow.spark.start.ship import is_local
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -211,9 +212,13 @@ def _active(spark: SparkSession) -> Iterator[None]:
     before, is_marked = sessions.getActiveSession(), OWN_QUERIES in context.getJobTags()
     sessions.setActiveSession(spark._jsparkSession)
     context.addJobTag(OWN_QUERIES)
+    python = context.pythonExec
+    if is_local(context) and "PYSPARK_PYTHON" not in os.environ:
+        context.pythonExec = sys.executable  # Spark takes any python3, which may lack our modules
     try:
         yield
     finally:
+        context.pythonExec = python
         if not is_marked:  # a verb may call another one
             context.removeJobTag(OWN_QUERIES)
         if before.isDefined():

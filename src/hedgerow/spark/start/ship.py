@@ -26,13 +26,17 @@ _served: WeakSet[SparkContext] = WeakSet()
 def ship_modules(spark: SparkSession) -> None:
     """Make the modules importable in tasks; in a local session they are already."""
     context = spark.sparkContext
-    is_local = re.fullmatch(r"local(\[.*\])?", context.master or "") is not None
-    if is_local or context in _served:
+    if is_local(context) or context in _served:
         return
     folder = Path(tempfile.mkdtemp(prefix="hedgerow-"))  # Spark reads the file again for each new executor
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     context.addPyFile(str(_archive(folder)))
     _served.add(context)
+
+
+def is_local(context: SparkContext) -> bool:
+    """Return whether tasks run in the driver's process, on its machine."""
+    return re.fullmatch(r"local(\[.*\])?", context.master or "") is not None
 
 
 def _archive(folder: Path) -> Path:
