@@ -34,6 +34,7 @@ OtherOption = Annotated[
 ]
 StorageOption = Annotated[int, typer.Option(min=1, help="How many full copies of the table may be stored.")]
 
+RecurrenceOption = Annotated[str, typer.Option(help="How likely literals come again, 0 to 1; auto asks the queries.")]
 AllowSlowerOption = Annotated[
     float, typer.Option(metavar="SHARE", help="How much slower than now a kind of query may become.")
 ]
@@ -86,7 +87,7 @@ class LearnFlags:
     advanced_cuts: Annotated[
         int | None, typer.Option(min=0, help="How many cuts may be LIKE, or compare columns; else any number.")
     ] = None
-    recurrence: Annotated[str, typer.Option(help="How likely literals come back, 0 to 1; auto asks the log.")] = "auto"
+    recurrence: RecurrenceOption = "auto"
     exact: Annotated[
         bool | None,
         typer.Option("--exact/--from-sample", help="Count cells in all rows, or in the sample; else in a million."),
@@ -117,17 +118,11 @@ class LearnFlags:
             seed=self.seed,
             cuts=cast("Kind", self.cuts),
             advanced_cuts=self.advanced_cuts,
-            recurrence=self._recurrence(),
+            recurrence=_recurrence(self.recurrence),
             exact=self.exact,
             effort=cast("Effort", self.effort),
             allow_slower=self.allow_slower,
         )
-
-    def _recurrence(self) -> Recurrence:
-        try:
-            return "auto" if self.recurrence == "auto" else float(self.recurrence)
-        except ValueError:
-            raise HedgerowError(f"--recurrence is a number from 0 to 1, or auto, not {self.recurrence!r}") from None
 
     def keys(self) -> list[tuple[list[str], list[str]]] | None:
         """Return the two sides of each key; several columns are separated by commas."""
@@ -155,6 +150,7 @@ class AdviseFlags:
     block_bytes: BlockBytesOption = None
     storage: StorageOption = 1
     allow_slower: AllowSlowerOption = 0.1
+    recurrence: RecurrenceOption = "auto"
     other: OtherOption = None
 
     def designs(self) -> list[list[str]]:
@@ -168,7 +164,15 @@ class AdviseFlags:
             block_bytes=self.block_bytes,
             storage=self.storage,
             allow_slower=self.allow_slower,
+            recurrence=_recurrence(self.recurrence),
         )
+
+
+def _recurrence(text: str) -> Recurrence:
+    try:
+        return "auto" if text == "auto" else float(text)
+    except ValueError:
+        raise HedgerowError(f"--recurrence is a number from 0 to 1, or auto, not {text!r}") from None
 
 
 @dataclass(frozen=True)

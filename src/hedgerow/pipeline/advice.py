@@ -89,7 +89,7 @@ class Advice:
         for change, group in in_groups(self.kinds).items():
             kinds.append(f"{change} with {self.proposals[0].name}:")
             kinds += [f"  {kind}" for kind in group]
-        return "\n".join([now, *map(str, self.proposals), *kinds, self.sentence])
+        return "\n".join([now, *map(str, self.proposals), *kinds, self.sentence, *self.rests_on])
 
     def _repr_html_(self) -> str:
         rows = [(o.name, *o.figures(), o.why_not) for o in self.proposals]

@@ -36,6 +36,9 @@ from hedgerow.tables.query_log import QueryLog
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_MUCH_LESS = 2.0  # times fewer rows
+_BY_RECURRENCE = "with --recurrence 1, in Python LearnOptions(recurrence=1), a layout is learned for them"
+
 
 @in_own_session
 def advise(
@@ -89,11 +92,11 @@ def advise(
         None if best.score is None else best.score.selectivity,
         tuple(ranked),
         rewrite,
-        tuple(_basis(table_problem, len(fitting), None if speed is None else cost_basis)),
+        tuple(_basis(table_problem, len(fitting), None if speed is None else cost_basis, best)),
     )
 
 
-def _basis(table_problem: TableProblem, fitting: int, cost_basis: str | None) -> Iterator[str]:
+def _basis(table_problem: TableProblem, fitting: int, cost_basis: str | None, best: Proposal) -> Iterator[str]:
     """Yield sentences about what the figures are computed from.
 
     `fitting`: the number of queries that fit the table. `cost_basis`: None if no seconds were measured."""
@@ -101,6 +104,8 @@ def _basis(table_problem: TableProblem, fitting: int, cost_basis: str | None) ->
     yield "as it is: without what an index, partitions, Delta's log and Parquet's footers skip"
     if table_problem.options.recurrence != 1:
         yield "figures: for literals that no query has; seen: for those of the queries, which an index may know"
+        if (seen := _rows_seen(best)) is not None:
+            yield f"if just these queries come again: {seen:.1%} of the rows in {best.name}, and {_BY_RECURRENCE}"
     yield "not attached: the rows in files that plain Spark, Delta and DuckDB do not skip by their bounds"
     queries = table_problem.queries
     if len(queries) < fitting:
@@ -117,6 +122,14 @@ def _basis(table_problem: TableProblem, fitting: int, cost_basis: str | None) ->
     joining = sum(any(scan.joins for scan in own) for own in scans)
     if joining:
         yield f"joins: {joining} queries join tables that the session does not know, so nothing is known of their keys"
+
+
+def _rows_seen(proposal: Proposal) -> float | None:
+    """Return the share of rows that the workload's own queries read; None if others read less than twice as much."""
+    queries = sum(kind.queries for kind in proposal.kinds)
+    then = sum(kind.queries * kind.rows_then for kind in proposal.kinds)
+    seen = sum(kind.queries * (kind.rows_then if kind.rows_seen is None else kind.rows_seen) for kind in proposal.kinds)
+    return seen / queries if queries and then >= _MUCH_LESS * seen else None
 
 
 def advise_each(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,13 +13,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from rich.progress import Progress, TaskID
 
+_LOGGER = logging.getLogger("hedgerow")
 _REFRESH_SECONDS = 0.2
 
 
 @contextmanager
 def step(spark: SparkSession, title: str) -> Iterator[None]:
-    """Show a bar on standard error while the body runs, if that is a terminal."""
+    """Show a bar on standard error while the body runs, if that is a terminal; else the log has the title."""
     if not sys.stderr.isatty():
+        _LOGGER.info("%s", title)
         yield
         return
     from rich.console import Console
