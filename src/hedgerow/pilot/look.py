@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from hedgerow.pilot.decision import Decision, Figures
 from hedgerow.pilot.file_seconds import mean_seconds, seconds_as_it_is
 from hedgerow.pilot.files_to_move import Files, files_of, new_bytes, seconds_in
 from hedgerow.pilot.history import History
+from hedgerow.pilot.joined_tables import names_of_joined, opened_with_joined, why_not_judged
 from hedgerow.pilot.others_rewrites import rewrites_of_others
 from hedgerow.pilot.recent_queries import RecentLog
 from hedgerow.pilot.settings import AutopilotSettings
@@ -31,10 +32,8 @@ from hedgerow.pipeline.calibrated_cost import (
     calibrated_cost,
     count_items,
 )
-from hedgerow.pipeline.foreign_keys import find_keys
-from hedgerow.pipeline.inputs import MOST_QUERIES, bound_to, opened_tables, opened_with_queries
+from hedgerow.pipeline.inputs import MOST_QUERIES
 from hedgerow.pipeline.learn_options import LearnOptions
-from hedgerow.pipeline.learn_tables import joined_queries
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.learner_names import NamedLearner
 from hedgerow.pipeline.logged_tables import joined_logs
@@ -189,8 +188,8 @@ def look_at(spark: SparkSession, table: str, log: QueryLog, request: Request, hi
     wait = reason_to_wait(history, recent.span, recent.late, recent.news, share * recent.span.queries, settings)
     managed = _open_managed(spark, table)
     name = own_name(log.root, is_path=True) if managed is None else managed.name
-    others = joined_logs(log, recent.queries, {log.root: name, **_joined_names(managed)})
-    wait = wait or _lacks_joins(managed, others)
+    others = joined_logs(log, recent.queries, {log.root: name, **names_of_joined(managed)})
+    wait = wait or why_not_judged(managed, others)
     replaced_by = rewrites_of_others(managed)
     if len(replaced_by) >= settings.stand_back:
         return Decision("nothing", (f"it stands back, because others replace its layouts: {', '.join(replaced_by)}",))
@@ -203,7 +202,7 @@ def look_at(spark: SparkSession, table: str, log: QueryLog, request: Request, hi
     except WorkloadError as error:
         return Decision("nothing", (str(error),))
     with step(spark, "looking at the table"):
-        source, queries, joins = _opened(spark, table, name, workload, others)
+        source, queries, joins = opened_with_joined(spark, table, name, workload, others)
     if (too_small := reason_to_skip(source.size, settings)) is not None:
         return Decision("nothing", (too_small,))
     with step(spark, "looking at the layout"):
@@ -243,37 +242,6 @@ def name_replacements(replaced_by: Sequence[str]) -> list[str]:
 def nothing(begun: float, *reasons: str, figures: Figures | None = None) -> Decision:
     """Return the decision to do nothing, after a search that began at a time of the performance counter."""
     return Decision("nothing", reasons, figures, search_seconds=round(perf_counter() - begun, 1))
-
-
-def _joined_names(managed: ManagedTable | None) -> dict[str, str]:
-    """Return the names of the tables that the index describes joined rows of, by their folders."""
-    if managed is None:
-        return {}
-    return {
-        QueryLog.of(managed.spark, place).root: step.other
-        for stored in managed.newest.entry.joined
-        for step, place in zip(stored.joined.steps, stored.places, strict=True)
-    }
-
-
-def _lacks_joins(managed: ManagedTable | None, others: Mapping[str, QueryLog]) -> str | None:
-    """Return why no other layout is looked for, if the present one depends on tables whose queries are not known."""
-    stored = () if managed is None else managed.newest.entry.joined
-    unknown = sorted({step.other for s in stored for step in s.joined.steps if step.other not in others})
-    return f"its layout depends on {', '.join(unknown)}, and their queries were not logged" if unknown else None
-
-
-def _opened(
-    spark: SparkSession, table: str, name: str, workload: Workload, others: Mapping[str, QueryLog]
-) -> tuple[Source, Sequence[Query], Joins]:
-    """Open a table; return it, its queries with their conditions on other tables' rows, and these rows."""
-    if not others:
-        source, queries, _ = opened_with_queries(spark, table, workload, name)
-        return source, queries, NO_JOINS
-    tables = opened_tables(spark, {name: table, **{other: log.root for other, log in others.items()}})
-    bound = bound_to(tables, workload)
-    joined, joins = joined_queries(bound, name, tables, find_keys(tables, bound))
-    return tables[name], joined, joins
 
 
 def _open_managed(spark: SparkSession, table: str) -> ManagedTable | None:

@@ -131,13 +131,13 @@ def read_parts(parts: Sequence[Part], names: Mapping[str, str]) -> Workload:
     for part in parts:
         name = names[part.root]
         read = read_conditions(name, part.columns, part.conditions, part.keys)
-        (query,) = read.queries
-        if len(query.scans) != len(part.conditions):
-            found = counted(len(query.scans), "scan")
-            raise WorkloadError(f"it has {found} of {name}, where the log has {len(part.conditions)}")
+        found = [scan for query in read.queries for scan in query.scans]
+        if len(found) != len(part.conditions):
+            known = counted(len(found), "scan")
+            raise WorkloadError(f"it has {known} of {name}, where the log has {len(part.conditions)}")
         first[part.root] = len(scans)
-        scans += query.scans
-        keyed += query.keyed
+        scans += found
+        keyed += [column for query in read.queries for column in query.keyed]
         skipped += read.skipped
     for number, text in enumerate(text for part in parts for text in part.joins or [""] * len(part.conditions)):
         joins = tuple(
