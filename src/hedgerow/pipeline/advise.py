@@ -114,6 +114,7 @@ def _basis(table_problem: TableProblem, fitting: int, cost_basis: str | None, be
         yield "copies: one, for a Delta table cannot have replicas"
     if cost_basis is not None:
         yield "seconds: some of the queries, timed on some files"
+        yield "order: by the seconds at the usual speed of such a place, so that the same queries get the same advice"
         yield f"the rewrite: {cost_basis}"
     keyed = sum(bool(query.keyed) for query in queries)
     if keyed:

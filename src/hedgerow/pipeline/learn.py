@@ -144,7 +144,8 @@ def with_sampled_outlook(
 
 def warn_of_slower(learned: Learned) -> None:
     """Warn of the kinds of queries that would be slower than now."""
-    warn(f"this layout of {learned.table} makes some kinds of queries slower", list(map(str, learned.slower)))
+    slower = f"this layout of {learned.table} makes some kinds of queries slower (advise compares it with others)"
+    warn(slower, list(map(str, learned.slower)))
 
 
 def pose(
