@@ -169,7 +169,7 @@ class Look:
             return None
         queries, joins = self.queries, NO_JOINS
         if self.joins.joined:
-            queries, joins = self.managed.bound(self.workload, repaired=True).queries, self.managed.joins
+            queries, joins = self.managed.bound(self.workload, lost=()).queries, self.managed.joins
         try:
             score = score_source(self.source, queries, self.managed.layout, None, 1, False, joins)
             return mean_seconds(score, self.workload, self.source, self.speed)

@@ -123,6 +123,8 @@ def _basis(table_problem: TableProblem, fitting: int, cost_basis: str | None, be
     joining = sum(any(scan.joins for scan in own) for own in scans)
     if joining:
         yield f"joins: {joining} queries join tables that the session does not know, so nothing is known of their keys"
+    if keyed or joining:
+        yield "not compared: layouts by conditions on joined tables, which learn_tables (learn --learner mto) makes"
 
 
 def _rows_seen(proposal: Proposal) -> float | None:

@@ -86,7 +86,7 @@ def _of_session(spark: SparkSession) -> Iterator[Finding]:
             yield Finding("setting", f"{name} is {value}, so {effect}", f"to skip files again: RESET {name}")
     for scan in last_query(spark):
         opened = f"{scan.files_opened:,} of {scan.files:,} files of {scan.table}"
-        yield Finding("last query", opened, scan.reason and f"the index was not used: {scan.reason}")
+        yield Finding("last query", opened, scan.reason and f"the index does not help: {scan.reason}")
 
 
 def _executors(spark: SparkSession) -> Finding:

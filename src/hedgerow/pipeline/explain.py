@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.core.errors import WorkloadError
+from hedgerow.core.errors import HedgerowError, WorkloadError
 from hedgerow.core.index.key_bounds import key_bounds
 from hedgerow.core.index.whole_matches import TypedTerm
 from hedgerow.core.predicates.nodes import TRUE, Cast, terms_of
@@ -18,6 +19,7 @@ from hedgerow.pipeline.open import open_table
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import in_own_session, needs_jvm, spark_errors
 from hedgerow.spark.storage.paths import is_over
+from hedgerow.spark.storage.source import Source, open_source
 from hedgerow.sql.open_values import at_time
 from hedgerow.sql.volatile_functions import part_by_place
 from hedgerow.sql.where_conjuncts import where_conjuncts
@@ -100,19 +102,26 @@ def explain(spark: SparkSession, table: str, query: str, count: bool = True) -> 
     opened = open_table(spark, table)
     is_query = _IS_QUERY.match(query) is not None
     sql = query if is_query else f"SELECT * FROM t WHERE {query}"  # a workload of one table fits any table
-    bound = _query(opened, sql, {opened.name, table, opened.path.rpartition("/")[2]} if is_query else {"t"})
+    workload = Workload.from_sql([sql])
+    lost = _lost_joins(opened, workload.tables())
+    bound = _query(opened, workload, {opened.name, table, opened.path.rpartition("/")[2]} if is_query else {"t"}, lost)
     p = bound.predicate(opened.name)
     by_place = part_by_place(sql)
     explained = opened.explained(_of_all_rows(bound) if by_place else bound)
     if by_place:
         because = f"the value of {by_place} depends on which rows are read together"
         explained = explained.regrouped(replace(g, because=because) if g.opened else g for g in explained.groups)
+    elif p == TRUE and any(scan.keys for scan in bound.scans):
+        explained = explained.regrouped(
+            replace(g, because="no condition on them is known to the index") if g.opened else g
+            for g in explained.groups
+        )
     ignored = _not_understood(sql)
     # A whole query can be run on single files only if all of its WHERE was understood.
     text = query if not is_query else predicate_text(p) if not ignored else None
     without = _without_match(opened, text, explained) if count and text and not by_place else None
     not_understood = (f"{part} skips nothing: it is not understood" for part in ignored)
-    hints = (*not_understood, *_hints(explained), *_hints_on_keys(opened, bound))
+    hints = (*not_understood, *filter(None, lost.values()), *_hints(explained), *_hints_on_keys(opened, bound))
     about = explained.groups, without, explained.replica, hints, explained.means
     return Explanation(opened.path, predicate_text(p), *about)
 
@@ -122,18 +131,44 @@ def _of_all_rows(query: Query) -> Query:
     return replace(query, scans=tuple(replace(scan, predicate=TRUE, wanted=None) for scan in query.scans))
 
 
-def _query(table: ManagedTable, sql: str, names: Collection[str]) -> Query:
+def _lost_joins(table: ManagedTable, read: Collection[str]) -> dict[str, str]:
+    """Return the joined rows that the index cannot use for a query of these tables, each with a sentence that says why.
+
+    A view may lead to another table than the one that the index describes."""
+    stale = table.stale_joins()
+    lost = dict.fromkeys(stale, "")
+    reached = [(stored.name.lower(), key.other) for stored in table.newest.entry.joined for key in stored.joined.steps]
+    for joined, other in reached:
+        for name in (own for own in read if is_spelling(own, other)):
+            described, found = table.joins.others.get(other.lower()), _in_session(table.spark, name)
+            if described is not None and found is not None and set(found.roots) != set(described.roots):
+                here, there = ", ".join(found.roots), ", ".join(described.roots)
+                lost[joined] = f"conditions on {name} skip nothing: the query reads {here}, the index describes {there}"
+            elif joined in stale:
+                lost[joined] = (
+                    f"conditions on {name} skip fewer files, or none, until repair: it has changed since it was indexed"
+                )
+    return lost
+
+
+def _in_session(spark: SparkSession, name: str) -> Source | None:
+    """Return the table or view that the session has under this name; None if it has none."""
+    with suppress(HedgerowError, *spark_errors()):
+        return open_source(spark, name) if spark.catalog.tableExists(name) else None
+    return None
+
+
+def _query(table: ManagedTable, workload: Workload, names: Collection[str], lost: Collection[str]) -> Query:
     """Return the query with the table's types; WorkloadError if it does not read the table.
 
-    `names`: those by which it may call the table."""
-    workload = Workload.from_sql([sql])
+    `names`: those by which it may call the table. `lost`: the joined rows that the index cannot use."""
     read = workload.tables()
     if not any(is_spelling(r, name) for r in read for name in names) and not any(
         is_over(r, table.format.rows()) for r in read
     ):
         others = f"it reads {', '.join(read)}, not {table.name}" if read else f"it does not read {table.name}"
         raise WorkloadError(f"the query cannot be explained: {next(iter(workload.skipped), others)}")
-    bound = table.bound(workload)
+    bound = table.bound(workload, lost)
     if not len(bound):
         raise WorkloadError(f"the query cannot be explained: {bound.skipped[0]}")
     return bound.queries[0]
@@ -166,10 +201,13 @@ def _hints_on_keys(table: ManagedTable, query: Query) -> Iterator[str]:
     filtered = {lookup.column for part in table.parts for lookup in part.entry.lookups}
     for key in known_columns(joined_columns([query], table.name), table.schema):
         name = term_text(key)
-        if name in filtered or key_bounds(indexes, TypedTerm(key, table.schema[name])) is not None:
+        term = TypedTerm(key, table.schema[name])
+        if name in filtered or key_bounds(indexes, term) is not None:
             yield f"the keys that the query joins by {name} may skip more files while it runs"
+        elif term.across(indexes) is None:
+            yield f"keys of joins by {name} skip nothing: the index does not describe it"
         else:
-            yield f"keys of joins by {name} skip nothing: the index does not describe it, or all are in every file"
+            yield f"keys of joins by {name} skip nothing: most files may hold any of them"
 
 
 def _hints(explained: Explained) -> tuple[str, ...]:

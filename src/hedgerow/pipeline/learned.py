@@ -20,6 +20,7 @@ from hedgerow.core.workload.references import Joined, Reference
 from hedgerow.core.workload.summaries import Summary
 from hedgerow.pipeline.query_kinds import QueryKind
 
+OF_TABLES = '{"hedgerow_tables"'  # how saved layouts of several tables begin
 LEARNED_FORMAT = 1
 
 
@@ -95,6 +96,8 @@ class Learned:
                 _check(copy)
             return learned
         except (ValueError, KeyError, TypeError, AttributeError) as error:
+            if value.startswith(OF_TABLES):
+                raise FormatError("these are layouts of several tables: read them with LearnedTables.load") from error
             raise FormatError("this is no layout that `learn` made, or a damaged one") from error
 
     def save(self, path: str | Path) -> None:

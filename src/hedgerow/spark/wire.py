@@ -421,9 +421,10 @@ class TableVersion:
 class ScanReport:
     """The files that one scan of a managed table opens; `seconds` is the time that the decision took.
 
-    The numbers are 0 for a table that is read through DataSource V2. `reason`: why the index was not used; None if it
-    was. `means`: "where", "look-up" if filters of look-ups skipped more, or how fewer files were needed than by WHERE:
-    "top-k", "limit" or "aggregates"; "probe" for the files that are read first to find a threshold.
+    The numbers are 0 for a table that is read through DataSource V2. `reason`: why the index, or what it knows of
+    joined rows, was not used; None if it was. `means`: "where", "look-up" if filters of look-ups skipped more, or how
+    fewer files were needed than by WHERE: "top-k", "limit" or "aggregates"; "probe" for the files that are read first
+    to find a threshold.
 
     `keys`: how many keys of joins have chosen files at run time; keys at one place among the files' bounds count once,
     unless filters of look-ups were asked. Then `files_read` and `bytes_read` of the opened files were read, and

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -133,13 +133,13 @@ class ManagedTable(StoredTable):
 
     # --- measuring ---
 
-    def bound(self, workload: Workload, repaired: bool = False) -> Workload:
+    def bound(self, workload: Workload, lost: Collection[str] | None = None) -> Workload:
         """Return the queries with the table's types; a query that cannot be bound is left out with a warning.
 
-        `repaired`: as they will be after `repair`."""
+        `lost`: the joined rows that the index cannot describe any more; by default those that have changed."""
         joined = self.newest.entry.joined
         paths = [] if is_remote(self.spark) else paths_over(workload.tables(), self.format.rows)
-        lost = set() if repaired else stale(joined, self.joins)
+        lost = stale(joined, self.joins) if lost is None else lost
         bound = bound_with_joins(workload, self.name, paths, self.schema, joined, self.joins, self.spark, lost)
         workload.warn_of_left_out(bound.skipped)
         return bound

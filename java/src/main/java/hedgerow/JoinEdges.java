@@ -16,6 +16,7 @@ import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.IsNotNull;
 import org.apache.spark.sql.catalyst.expressions.KnownFloatingPointNormalized;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
@@ -259,6 +260,12 @@ final class JoinEdges {
             .filter(part -> places.stream().skip(1).allMatch(
                 place -> conjuncts(place).stream().anyMatch(part::semanticEquals)))
             .reduce(And::new).orElse(Literal.TrueLiteral());
+    }
+
+    /** Returns whether the query leaves out some rows of a relation, other than those with NULL. */
+    boolean filters(LogicalRelation relation) {
+        return conjuncts(condition(relation)).stream()
+            .anyMatch(part -> !(part instanceof IsNotNull) && !part.equals(Literal.TrueLiteral()));
     }
 
     private static List<Expression> conjuncts(Expression condition) {

@@ -15,8 +15,10 @@ record JoinRequests(OpenedTables tables) {
      * @param joined conditions on the rows to which foreign keys lead
      * @param equal columns of these rows, and of the scan's own
      * @param partners other managed tables in the joins
+     * @param unused why the index does not help with a condition on other rows; null if it does
      */
-    record Requests(List<Wire.JoinedRows> joined, List<Wire.EqualColumns> equal, List<Wire.Partner> partners) {
+    record Requests(List<Wire.JoinedRows> joined, List<Wire.EqualColumns> equal, List<Wire.Partner> partners,
+            String unused) {
         boolean isEmpty() {
             return joined.isEmpty() && partners.isEmpty();
         }
@@ -24,13 +26,27 @@ record JoinRequests(OpenedTables tables) {
 
     Requests of(LogicalRelation relation, OpenedTables.Table table, QueryPlan query) {
         if (!SessionSettings.isOn("hedgerow.joins") || query.edges().from(relation).isEmpty()) {
-            return new Requests(List.of(), List.of(), List.of());
+            return new Requests(List.of(), List.of(), List.of(), null);
         }
         List<LogicalRelation> reached = new ArrayList<>();
         return new Requests(
             joined(relation, table.joined(), table, query, reached),
             equal(relation, reached, query),
-            SessionSettings.isOn("hedgerow.partners") ? partners(relation, query) : List.of());
+            SessionSettings.isOn("hedgerow.partners") ? partners(relation, query) : List.of(),
+            unused(relation, table, query));
+    }
+
+    private String unused(LogicalRelation from, OpenedTables.Table table, QueryPlan query) {
+        return table.joined().stream()
+            .filter(key -> query.edges().to(from, key).anyMatch(other ->
+                !isDescribed(tables.version(other), key) && query.edges().filters(other)))
+            .map(key -> "the rows of " + key.name() + " are not those that the index describes: the query reads another "
+                + "table, or it has changed since, and repair() describes it again")
+            .findFirst().orElse(null);
+    }
+
+    private static boolean isDescribed(String version, Wire.Key key) {
+        return version != null && tableOf(version).equals(tableOf(key.version()));
     }
 
     /** Adds to `reached` the relation of each `JoinedRows`, before those that its keys lead to. */
@@ -40,7 +56,7 @@ record JoinRequests(OpenedTables tables) {
         for (Wire.Key key : keys) {
             query.edges().to(from, key).forEach(other -> {
                 String version = tables.version(other);
-                if (version != null && tableOf(version).equals(tableOf(key.version()))) {
+                if (isDescribed(version, key)) {
                     reached.add(other);
                     Wire.Condition where = where(other, tables.itemsOf(table, key, other), query);
                     found.add(new Wire.JoinedRows(key.number(), version, deltaRoot(other), other.schema().json(),

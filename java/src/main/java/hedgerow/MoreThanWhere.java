@@ -32,7 +32,7 @@ record MoreThanWhere(Python python, OpenedTables tables) {
         /** Returns the relation without the files to skip, and notes it; null if nothing is skipped. */
         LogicalRelation without(FileChoice choice, String means, QueryPlan query) {
             return choice.skipsAny(scan.listed())
-                ? scan.without(choice, scan.decide(choice, table.name(), means, query)) : null;
+                ? scan.without(choice, scan.decide(choice, table.name(), null, means, query)) : null;
         }
     }
 

@@ -256,7 +256,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
         }
         JoinRequests.Requests joined = joins.of(scan.relation(), table, query);
         if (condition.equals(Literal.TrueLiteral()) && joined.isEmpty()) {
-            return without(scan, table.index(), table, Wire.ScanReport.WHERE, query);
+            return without(scan, table.index(), table, joined.unused(), Wire.ScanReport.WHERE, query);
         }
         boolean mayRead = scan.side().hasOtherFiles() && joined.isEmpty() && !query.readsFileNames()
             && Scala.list(scan.relation().output()).stream().allMatch(Scala::isData)
@@ -266,7 +266,8 @@ public final class PruningRule extends Rule<LogicalPlan> {
         Wire.Answer answer = python.ask(new Wire.Choose(
             table.handle(), where, !mayRead, columns, joined.joined(), joined.equal(), joined.partners()));
         if (answer instanceof Wire.Chosen chosen) {
-            return without(scan, table.index().where(chosen.bits()), table, chosen.means(), query);
+            FileChoice choice = table.index().where(chosen.bits());
+            return without(scan, choice, table, joined.unused(), chosen.means(), query);
         }
         if (answer instanceof Wire.Instead files) {
             return instead(scan, own, table, files, query);
@@ -282,8 +283,8 @@ public final class PruningRule extends Rule<LogicalPlan> {
     }
 
     private LogicalRelation without(
-            Scan scan, FileChoice choice, OpenedTables.Table table, String means, QueryPlan query) {
-        Wire.ScanReport report = scan.decide(choice, table.name(), means, query);
+            Scan scan, FileChoice choice, OpenedTables.Table table, String unused, String means, QueryPlan query) {
+        Wire.ScanReport report = scan.decide(choice, table.name(), unused, means, query);
         LogicalRelation found = scan.without(choice, report);
         query.aim(found, new RunTimeJoins.Target(scan, table, choice, report, tables));
         return found;

@@ -105,9 +105,9 @@ record Scan(
             choice, query.report(this, table, count(choice), null, Wire.ScanReport.PROBE)));
     }
 
-    /** Records that these files are skipped. */
-    Wire.ScanReport decide(FileChoice choice, String table, String means, QueryPlan query) {
-        return query.decide(this, table, count(choice), null, means);
+    /** Records that these files are skipped. `unused`: why a part of the index does not help; or null. */
+    Wire.ScanReport decide(FileChoice choice, String table, String unused, String means, QueryPlan query) {
+        return query.decide(this, table, count(choice), unused, means);
     }
 
     /** Returns the relation without the files to skip. */

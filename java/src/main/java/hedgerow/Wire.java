@@ -230,9 +230,9 @@ public sealed interface Wire {
     record TableVersion(String version, Set<String> options) implements Wire {}
 
     /**
-     * The decision on one scan. `reason`: why the index was not used; null if it was. `means`: "where", "look-up" if
-     * filters of look-ups skipped more, or how fewer files were needed than by WHERE: "top-k", "limit" or "aggregates";
-     * "probe" for the files that are read first to find a threshold.
+     * The decision on one scan. `reason`: why the index, or what it knows of joined rows, was not used; null if it was.
+     * `means`: "where", "look-up" if filters of look-ups skipped more, or how fewer files were needed than by WHERE:
+     * "top-k", "limit" or "aggregates"; "probe" for the files that are read first to find a threshold.
      *
      * @param filesRead those that keys of joins left at run time; null if they have not chosen
      * @param keys the places that these keys have among the bounds of the files, or their number if they are looked up
