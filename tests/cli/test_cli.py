@@ -189,23 +189,25 @@ def test_a_delta_table_in_place(
     (told,) = answer(run("query", sql, "--explain", "--json"))["tables"]
     assert len(told["opened"]) < told["files"] == found["files"]
     assert run("rollback", place).stderr == "note: the files that the last rewrite replaced are back\n"
-    assert facts(run("describe", place))["blocks"] == "none is left"
+    assert "no file of it is left, so it was rolled back" in facts(run("describe", place))["layout"]
     assert "holds no rows in files as Hedgerow wrote them" in facts(run("verify", place))["table"]
 
 
 def test_a_delta_table_is_named_as_one(
     run: Run, delta: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """As Parquet files it would be read with all rows that were ever deleted; Delta itself wants a whole path."""
+    """As Parquet files it would be read with all rows that were ever deleted."""
     monkeypatch.chdir(tmp_path)
     for _ in range(2):
         delta.range(5).write.format("delta").mode("overwrite").save(str(tmp_path / "numbers"))
-    told = f"error: {{}} is a Delta table: name it by its whole path, as in delta.`{tmp_path}/numbers`\n"
-    for kind, place in (("parquet", "numbers"), ("PARQUET", f"{tmp_path}/numbers"), ("delta", "numbers")):
+    told = f"error: {{}} is a Delta table: name it as delta.`{tmp_path}/numbers`\n"
+    for kind, place in (("parquet", "numbers"), ("PARQUET", f"{tmp_path}/numbers")):
         for way in ((), ("--explain",), ("--compare",)):
             result = run("query", f"SELECT count(*) FROM {kind}.`{place}`", *way)
             assert (result.exit_code, result.stdout, result.stderr) == (1, "", told.format(place))
-    assert answer(run("query", f"SELECT count(*) AS n FROM delta.`{tmp_path}/numbers`", "--json")) == {"n": 5}
+    for place in ("numbers", f"{tmp_path}/numbers"):
+        assert answer(run("query", f"SELECT count(*) AS n FROM delta.`{place}`;", "--json")) == {"n": 5}
+    assert answer(run("query", "SELECT count(*) AS n FROM them", "--table", "them=numbers", "--json")) == {"n": 5}
 
 
 @pytest.mark.usefixtures("attached")  # the doctor attaches the command's session, which the tests share
@@ -227,6 +229,18 @@ def test_describe_names_what_others_wrote(run: Run, spark: SparkSession, shop: P
 def test_verify(run: Run, table: ManagedTable) -> None:
     assert answer(run("verify", table.path, "--json")) == table.verify()
     assert facts(run("verify", table.path))["rows"] == "4,000, all compared"
+
+
+def test_each_query_of_a_file(run: Run, shop: Path, table: ManagedTable) -> None:
+    named = ("--table", f"orders={table.path}")
+    result = run("query", shop / "queries.sql", *named)
+    assert (result.exit_code, result.stderr) == (1, "error: a file of queries can only be compared: add --compare\n")
+    listed = answer(run("query", shop / "misfit.sql", *named, "--compare", "--json"))["queries"]
+    *fitting, misfit = listed
+    assert all(found["skipping"]["files"] < found["plain"]["files"] for found in fitting) and len(fitting) == 9
+    assert "colour" in misfit["error"]
+    printed = run("query", shop / "queries.sql", *named, "--compare").stdout
+    assert "all of them" in printed and printed.count("SELECT id FROM orders") == 9
 
 
 def test_query(run: Run, spark: SparkSession, table: ManagedTable) -> None:

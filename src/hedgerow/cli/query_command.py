@@ -1,4 +1,7 @@
-"""The sub-command `query`: runs SQL on the files that matter, explains it, or compares it with an ordinary run."""
+"""The sub-command `query`: runs SQL on the files that matter, explains it, or compares it with an ordinary run.
+
+A file of queries is compared query by query.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +14,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import hedgerow
-from hedgerow.cli.app import spark_of
+from hedgerow.cli.app import Texts, key_value, one_sentence, spark_of
 from hedgerow.cli.output import Output
-from hedgerow.core.errors import HedgerowError
+from hedgerow.core.errors import HedgerowError, shortened
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+
+_SQL_WIDTH = 60  # of a query in a table of several
+_WAYS = "plain", "skipping"
 
 
 def query(
     ctx: typer.Context,
-    sql: Annotated[str, typer.Argument(metavar="SQL", help="A table is named by its place as parquet.`/a/place`.")],
+    sql: Annotated[
+        str,
+        typer.Argument(metavar="SQL", help="A table is named as parquet.`place` or delta.`place`. Or a file."),
+    ],
+    table: Annotated[
+        Texts, typer.Option(metavar="NAME=PLACE", help="The table that the SQL calls so; repeatable.")
+    ] = None,
     limit: Annotated[int, typer.Option(min=0, help="Rows to show; 0: all.")] = 20,
     explain: Annotated[bool, typer.Option("--explain", help="Tell what would be opened, and run nothing.")] = False,
     compare: Annotated[bool, typer.Option("--compare", help="Run it with and without skipping.")] = False,
@@ -32,14 +44,31 @@ def query(
     That goes for tables that apply wrote; others are read as ever.
     """
     output = Output(as_json)
+    named = dict(key_value("--table", text) for text in table or ())
+    texts = _texts(sql)
+    if len(texts) != 1 and not compare:
+        raise HedgerowError("a file of queries can only be compared: add --compare")
     with spark_of(ctx) as spark:
-        _check_places(spark, sql)
-        if explain:
+        for name, place in named.items():
+            _rows_of(spark, place).createOrReplaceTempView(name)
+        sql, *more = (_with_whole_places(spark, text) for text in texts)
+        if more:
+            _compare_each(spark, [sql, *more], output)
+        elif explain:
             _explain(spark, sql, output)
         elif compare:
             _compare(spark, sql, output)
         else:
             output.rows(hedgerow.route(spark, sql), limit)
+
+
+def _rows_of(spark: SparkSession, place: str) -> DataFrame:
+    """Return the rows of a table as a user's own query reads them."""
+    from hedgerow.spark.storage.delta_log import is_delta
+    from hedgerow.spark.storage.source import open_source
+
+    path = place if "://" in place else str(Path(place).absolute())
+    return spark.read.format("delta").load(path) if is_delta(spark, path) else open_source(spark, place).frame
 
 
 def _explain(spark: SparkSession, sql: str, output: Output) -> None:
@@ -77,18 +106,33 @@ def _files_of(spark: SparkSession, path: str, named: Sequence[str]) -> int:
 _PLACE = re.compile(r"\b(parquet|delta)\s*\.\s*`((?:[^`]|``)+)`", re.IGNORECASE)
 
 
-def _check_places(spark: SparkSession, sql: str) -> None:
-    """HedgerowError where Spark would read a Delta table's old files too, or not say that it wants a whole path."""
+def _texts(sql: str) -> list[str]:
+    """Return the queries of a file, or the one that the argument is, without the semicolon at its end."""
+    if not sql.endswith(".sql"):
+        return [sql.strip().removesuffix(";")]
+    workload = hedgerow.Workload.from_file(sql)
+    if not len(workload) or workload.skipped:
+        raise HedgerowError(f"{sql} cannot be compared: {next(iter(workload.skipped), 'it has no query')}")
+    return [query.text for query in workload]
+
+
+def _with_whole_places(spark: SparkSession, sql: str) -> str:
+    """Return the SQL with the whole paths of Delta tables, as Delta wants them.
+
+    HedgerowError for such a table as Parquet files: Spark would read the files of old versions, too."""
     from hedgerow.core.predicates.sql_text import in_backticks
     from hedgerow.spark.storage.delta_log import is_delta
 
-    for kind, quoted in _PLACE.findall(sql):
-        place = quoted.replace("``", "`")
-        whole = place if "://" in place else str(Path(place).absolute())
-        if (kind.lower() == "parquet" or whole != place) and is_delta(spark, whole):
-            raise HedgerowError(
-                f"{place} is a Delta table: name it by its whole path, as in delta.{in_backticks(whole)}"
-            )
+    def whole(match: re.Match[str]) -> str:
+        kind, place = match[1], match[2].replace("``", "`")
+        path = place if "://" in place else str(Path(place).absolute())
+        if not is_delta(spark, path):
+            return match[0]
+        if kind.lower() == "parquet":
+            raise HedgerowError(f"{place} is a Delta table: name it as delta.{in_backticks(path)}")
+        return f"{kind}.{in_backticks(path)}"
+
+    return _PLACE.sub(whole, sql)
 
 
 def _check_query(spark: SparkSession, sql: str) -> None:
@@ -112,3 +156,34 @@ def _compare(spark: SparkSession, sql: str, output: Output) -> None:
         return
     rows = [[side.name, f"{side.files:,}", f"{side.seconds:,.2f}", f"{side.rows:,}"] for side in sides]
     output.table([("", False), ("files", True), ("seconds", True), ("rows", True)], rows)
+
+
+def _compare_each(spark: SparkSession, texts: Sequence[str], output: Output) -> None:
+    """Print the files and seconds of each query with skipping and without it, and their sums."""
+    from hedgerow.pipeline.compare import compare
+
+    documents: list[dict[str, Any]] = []
+    for text in texts:
+        try:
+            _check_query(spark, text)
+            documents.append({"query": text, **{side.name: asdict(side) for side in compare(spark, text)}})
+        except Exception as error:
+            if (sentence := one_sentence(error)) is None:
+                raise
+            documents.append({"query": text, "error": sentence})
+    if output.as_json:
+        output.answer({"queries": documents}, {})
+        return
+    timed = [document for document in documents if "error" not in document]
+    sums = [sum(document[way][figure] for document in timed) for figure in ("files", "seconds") for way in _WAYS]
+    rows = [[shortened(" ".join(d["query"].split()), _SQL_WIDTH), *_figures(d)] for d in documents]
+    total = ["all of them", *(f"{value:,.0f}" for value in sums[:2]), *(f"{value:,.2f}" for value in sums[2:]), ""]
+    titles = [(f"{title}, {way}", True) for title in ("files", "seconds") for way in _WAYS]
+    output.table([("query", False), *titles, ("", False)], [*rows, total])
+
+
+def _figures(document: dict[str, Any]) -> list[str]:
+    if "error" in document:
+        return ["", "", "", "", shortened(document["error"], _SQL_WIDTH)]
+    files = [f"{document[way]['files']:,}" for way in _WAYS]
+    return [*files, *(f"{document[way]['seconds']:,.2f}" for way in _WAYS), ""]
