@@ -117,7 +117,9 @@ def why_refused(kinds: Sequence[QueryKind], allow_slower: float) -> str | None:
         return None
     count = sum(kind.slower_by > allow_slower for kind in kinds)
     others = f" (and {count - 1} more)" if count > 1 else ""
-    return f"slower than allow_slower permits{others}: {worst}"
+    now, then = worst.cost.now, worst.cost.then
+    cost = f"{now:.1%} -> {then:.1%} of the rows" if worst.usual is None else f"{now:,.2f} -> {then:,.2f} s, as usual"
+    return f"slower than allow_slower permits{others}: {worst.text}: {cost}"
 
 
 def in_groups(kinds: Iterable[QueryKind]) -> dict[Change, list[QueryKind]]:
