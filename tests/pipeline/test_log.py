@@ -256,6 +256,7 @@ def entry_of(number: int) -> dict[str, Any]:
         "source": "session",
         "conditions": [f"id < {number}"],
         "keys": [""],
+        "joins": [""],
         "columns": ["id"],
     }
     kinds = {"kinds": ["where"], "means": ["where"]}
