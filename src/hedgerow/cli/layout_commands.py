@@ -236,6 +236,7 @@ def apply(
     """
     from hedgerow.pipeline.learned import Learned
     from hedgerow.pipeline.learned_tables import LearnedTables, load_layouts
+    from hedgerow.spark.storage.delta_log import is_delta
 
     layouts = None if layout is None else load_layouts(layout)
     learner_params(learning.learner, ())  # an unknown name is refused before Spark starts
@@ -272,4 +273,6 @@ def apply(
             overwrite=writing.overwrite,
         )
         description = table.describe()
+        if to is not None and is_delta(spark, source):
+            output.line("note", f"{to} is a Parquet table; without --to the Delta table itself is rewritten, in place")
     output.answer(description, summary(description))

@@ -99,9 +99,11 @@ def summary(facts: Mapping[str, Any]) -> dict[str, str | None]:
         "table": f"{facts['table']} in {facts['path']}" + (f", version {facts['version']}" if left is not None else ""),
         "source": facts.get("source"),
         "written": f"{facts['created']} by hedgerow {versions['hedgerow']}" if "created" in facts else None,
-        "layout": facts["layout"] + (f", by {facts['learner']}" if "learner" in facts else ""),
+        "layout": facts["layout"]
+        + (f", by {facts['learner']}" if "learner" in facts else "")
+        + ("" if facts["blocks"] else ": no file of it is left, so it was rolled back or replaced"),
         "rows": f"{facts['rows']:,}" + (f", and copies of {copied:,}" if copied else ""),
-        "blocks": "none is left"
+        "blocks": None
         if not facts["blocks"]
         else f"{facts['blocks']:,}, of {rows['least']:,} to {rows['most']:,} rows, half below {rows['median']:,}",
         "files": f"{facts['files']:,}, {byte_text(facts['bytes'])}",

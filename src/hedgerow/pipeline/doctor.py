@@ -128,6 +128,9 @@ def _of_table(spark: SparkSession, name: str) -> Iterator[Finding]:
 def _files(files: int, unknown: int, missing: int) -> Finding:
     if missing:
         return Finding("files", f"{files:,}", f"{missing:,} are missing that were written: verify the table")
+    if unknown == files:
+        left = "its layout was rolled back or replaced: apply one again, or leave the table as it is"
+        return Finding("files", f"{files:,}, of which the index knows none", left)
     if unknown:
         count = f"{files:,}, of which the index does not know {unknown:,}"
         return Finding("files", count, "every query opens those: append with Hedgerow, or apply a layout again")

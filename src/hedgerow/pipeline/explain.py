@@ -15,6 +15,7 @@ from hedgerow.core.predicates.nodes import TRUE, Cast, terms_of
 from hedgerow.core.predicates.sql_text import predicate_text, term_text
 from hedgerow.core.workload.queries import Query, is_spelling, joined_columns
 from hedgerow.core.workload.score import Means
+from hedgerow.core.workload.wanted_rows import Aggregates, Top, WantedRows
 from hedgerow.pipeline.open import open_table
 from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import in_own_session, needs_jvm, spark_errors
@@ -121,7 +122,10 @@ def explain(spark: SparkSession, table: str, query: str, count: bool = True) -> 
     text = query if not is_query else predicate_text(p) if not ignored else None
     without = _without_match(opened, text, explained) if count and text and not by_place else None
     not_understood = (f"{part} skips nothing: it is not understood" for part in ignored)
-    hints = (*not_understood, *filter(None, lost.values()), *_hints(explained), *_hints_on_keys(opened, bound))
+    hints = (
+        *(*not_understood, *filter(None, lost.values()), *_hints(explained)),
+        *(*_hints_on_keys(opened, bound), *_hint_on_wanted(bound.wanted(opened.name), explained)),
+    )
     about = explained.groups, without, explained.replica, hints, explained.means
     return Explanation(opened.path, predicate_text(p), *about)
 
@@ -208,6 +212,14 @@ def _hints_on_keys(table: ManagedTable, query: Query) -> Iterator[str]:
             yield f"keys of joins by {name} skip nothing: the index does not describe it"
         else:
             yield f"keys of joins by {name} skip nothing: most files may hold any of them"
+
+
+def _hint_on_wanted(wanted: WantedRows | None, explained: Explained) -> Iterator[str]:
+    """Yield a hint if a query that may need few files, such as an ORDER BY with LIMIT, has them chosen by WHERE."""
+    if explained.means == "where" and isinstance(wanted, Top):
+        yield "ORDER BY with LIMIT skips nothing more: each of these files may hold one of the first rows"
+    elif explained.means == "where" and isinstance(wanted, Aggregates):
+        yield "the aggregates are read from the files: the index does not describe them, or no file has only one group"
 
 
 def _hints(explained: Explained) -> tuple[str, ...]:

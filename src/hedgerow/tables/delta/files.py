@@ -66,6 +66,7 @@ def in_newest_state(files: DeltaFiles) -> tuple[DeltaFiles, TableState]:
     state = read_state(files.side, number) if number else TableState("delta")
     if state.kind != "delta" or not state.parts:
         raise HedgerowError(
-            f"{files.path} is no table that Hedgerow wrote: it is a Delta table to which no layout was applied"
+            f"{files.path} is no table that Hedgerow wrote: it is a Delta table to which no layout was applied, "
+            "and advise says whether one would pay"
         )
     return files, state
