@@ -1,6 +1,7 @@
 """Random joins give the same rows, whether the keys of one side choose the other side's files at run time or not.
 
-python -m tests.joins.test_run_time 7 2000    # a seed, and how many comparisons to make
+python -m tests.joins.test_run_time 7 2000          # a seed, and how many comparisons to make
+python -m tests.joins.test_run_time 7 2000 parquet  # on tables of one format; on Delta they take five times as long
 
 Each query runs once in a session that skips nothing, and then under several settings in which keys choose files.
 """
@@ -265,15 +266,15 @@ def test_sample(request: Any, tmp_path: Path, format_: str) -> None:
     assert tally.skipping > 0 and not tally.reasons, (tally, tally.reasons)
 
 
-def main(seed: int, comparisons: int) -> int:
+def main(seed: int, comparisons: int, *formats: str) -> int:
     keep_java_names()
     started = session("2g", "local[2]", **LIGHT, **SMALL_BLOOMS, **{"spark.sql.shuffle.partitions": "1"})
     drop_service_settings(started)
-    tally, begun, worlds = Tally(), monotonic(), 0
+    tally, begun, worlds, formats = Tally(), monotonic(), 0, formats or ("parquet", "delta")
     with attached_to(started):
         while tally.compared < comparisons:
             with TemporaryDirectory() as folder:
-                format_ = ("parquet", "delta")[worlds % 2]
+                format_ = formats[worlds % len(formats)]
                 world = World(started, Path(folder), format_, 1000 * seed + worlds)
                 world.compare(min(PER_WORLD, comparisons - tally.compared), tally)
             worlds += 1
@@ -284,4 +285,4 @@ def main(seed: int, comparisons: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:]))
