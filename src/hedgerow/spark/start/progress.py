@@ -1,4 +1,7 @@
-"""Shows the progress of long work in a terminal: one bar for each step, moved by Spark's finished tasks."""
+"""Shows the progress of long work in a terminal: one bar for each step, moved by Spark's finished tasks.
+
+Elsewhere, as in a notebook, a line names each step that takes long.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Event, Thread
+from threading import Event, Thread, Timer
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,14 +18,21 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger("hedgerow")
 _REFRESH_SECONDS = 0.2
+SILENT_SECONDS = 10.0  # a shorter step is not named where there is no terminal
 
 
 @contextmanager
 def step(spark: SparkSession, title: str) -> Iterator[None]:
-    """Show a bar on standard error while the body runs, if that is a terminal; else the log has the title."""
+    """Show a bar on standard error while the body runs, if that is a terminal; else the title, if it takes long."""
     if not sys.stderr.isatty():
         _LOGGER.info("%s", title)
-        yield
+        timer = Timer(SILENT_SECONDS, print, [f"hedgerow: {title} ..."], {"file": sys.stderr, "flush": True})
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
