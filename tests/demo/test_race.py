@@ -29,6 +29,19 @@ def test_different_answers(spark: SparkSession, tmp_path: Path) -> None:
         race(spark, ways, ["SELECT count(*) FROM numbers"], turns=2)
 
 
+def test_equal_rows_at_a_limit(spark: SparkSession, tmp_path: Path) -> None:
+    """Of rows with equal values of ORDER BY, LIMIT may return any, but no others."""
+    ways = []
+    for name, order in (("one", "id"), ("two", "99 - id")):
+        place = str(tmp_path / name)
+        spark.range(0, 100, 1, 1).selectExpr(f"{order} AS id", f"({order}) % 7 AS k").write.parquet(place)
+        ways.append(Way(name, {"numbers": ("parquet", place)}))
+    race(spark, ways, ["SELECT * FROM numbers ORDER BY k DESC LIMIT 5"], turns=1)
+    more = [ways[0], Way("more", written(spark, tmp_path / "more", 300))]
+    with pytest.raises(HedgerowError, match="the answers differ"):
+        race(spark, more, ["SELECT * FROM numbers ORDER BY id DESC LIMIT 5"], turns=1)
+
+
 def test_the_files_that_delta_chooses(delta: SparkSession, tmp_path: Path) -> None:
     place = str(tmp_path / "delta")
     delta.range(0, 100, 1, 4).selectExpr("id", "id % 7 AS k").write.format("delta").save(place)

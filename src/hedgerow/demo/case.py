@@ -18,6 +18,7 @@ from hedgerow.pipeline.inputs import bound_to
 from hedgerow.spark.start.session import temporary_settings
 from hedgerow.spark.storage.paths import input_files
 from hedgerow.spark.storage.source import Source, open_source
+from hedgerow.sql.query_outline import outline_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -91,7 +92,7 @@ def of_user(spark: SparkSession, folder: str, place: str, queries: Path, rows: i
     with temporary_settings(spark, {"spark.sql.files.maxRecordsPerFile": str(ROWS_OF_A_FILE)}):
         sample.coalesce(max(1, files)).write.partitionBy(*folders).parquet(copy)
     copied = open_source(spark, copy, name)
-    learned, timed = _divided(workload, bound.queries)
+    learned, timed = _divided(name, bound.queries)
     session = Way(name, {name: ("parquet", copy)}).session(spark)
     for query in timed:
         session.sql(query.text)  # raises for what Spark cannot run, before anything is written
@@ -100,7 +101,7 @@ def of_user(spark: SparkSession, folder: str, place: str, queries: Path, rows: i
         places={name: copy},
         rows=copied.rows,
         learned=[query.text for query in learned],
-        timed=[Question(workload.shown(query).removeprefix(f"{name}: "), query.text) for query in timed],
+        timed=[Question(outline_of(query, name).text, query.text) for query in timed],
         zorder_by=columns[:2],
         cluster_by=columns[:3],
         partitioned_by=folders,
@@ -119,14 +120,14 @@ def _folders(source: Source) -> Sequence[str]:
     return [name for name in names if name in source.frame.columns]
 
 
-def _divided(workload: hedgerow.Workload, queries: Sequence[Query]) -> tuple[list[Query], list[Query]]:
+def _divided(table: str, queries: Sequence[Query]) -> tuple[list[Query], list[Query]]:
     """Return the queries to learn from, and those to time: the last one of each kind, of the most frequent kinds.
 
     A kind with one query has no other to learn from.
     """
     kinds: dict[str, list[Query]] = {}
     for query in queries:
-        kinds.setdefault(workload.kind(query), []).append(query)
+        kinds.setdefault(outline_of(query, table).kind, []).append(query)
     timed = [own[-1] for own in sorted(kinds.values(), key=len, reverse=True)[:_MOST_TIMED]]
     single = {own[0].id for own in kinds.values() if len(own) == 1}
     held = {query.id for query in timed} - single
