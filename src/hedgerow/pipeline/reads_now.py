@@ -24,9 +24,14 @@ _ALL_ROWS = Aggregates((("count", None),))
 def reads_now(source: Source, queries: Sequence[Query]) -> Score:
     """Return the score of the queries in the table as it is, in an attached session if Hedgerow manages the table."""
     try:
+        table = open_table(source.frame.sparkSession, source.origin)
+        if not table.indexed().is_known.any():  # as after a rollback
+            return by_stated_facts(source, queries)
         # The queries are bound already, so no text is to be read again. Several may have one id.
-        numbered = tuple(replace(query, id=str(i)) for i, query in enumerate(queries))
-        score = open_table(source.frame.sparkSession, source.origin).score(Workload(numbered))
+        numbered = (replace(query, id=str(i)) for i, query in enumerate(queries))
+        joined = {column.path[0] for q in queries for column in columns_of(q.predicate(source.name))}
+        unknown = joined - {*source.frame.columns, *(stored.name for stored in table.newest.entry.joined)}
+        score = table.score(Workload(tuple(query.without(source.name, unknown) for query in numbered)))
     except HedgerowError:  # Hedgerow does not manage it
         return by_stated_facts(source, queries)
     if source.sizes is not None and len(source.sizes) < score.blocks:  # the source is some files of the table

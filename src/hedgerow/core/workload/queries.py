@@ -100,16 +100,18 @@ class Query:
         p = self.predicate(table)
         return normalise(_without(p, self.keyed)) if self.keyed else p
 
+    def without(self, table: str, columns: Collection[str]) -> Query:
+        """Return the query without its conditions on these columns of the table."""
+        scans = (
+            replace(s, predicate=normalise(_without(s.predicate, columns))) if s.table.lower() == table.lower() else s
+            for s in self.scans
+        )
+        return replace(self, scans=tuple(scans)) if columns else self
+
     def without_keys(self, table: str, columns: Collection[str]) -> Query:
         """Return the query without what the keys of its joins were, for these columns of the table."""
         known = set(columns) & set(self.keyed)
-        if not known:
-            return self
-        scans = (
-            replace(s, predicate=normalise(_without(s.predicate, known))) if s.table.lower() == table.lower() else s
-            for s in self.scans
-        )
-        return replace(self, scans=tuple(scans), keyed=tuple(c for c in self.keyed if c not in known))
+        return replace(self.without(table, known), keyed=tuple(c for c in self.keyed if c not in known))
 
     def unfiltered(self, table: str, columns: Iterable[str]) -> tuple[str, ...]:
         """Return those of the columns on which the query has no condition but IS NOT NULL, which every join adds."""
