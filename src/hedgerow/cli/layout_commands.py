@@ -260,7 +260,8 @@ def apply(
                 raise HedgerowError("--where and --replica are for one table: apply its layout by itself")
             tables = hedgerow.apply_tables(spark, source, layouts, to, options, overwrite=writing.overwrite)
             facts = {name: table.describe() for name, table in tables.items()}
-            output.answer(facts, {name: f"{f['blocks']:,} blocks, {f['files']:,} files" for name, f in facts.items()})
+            shown = {name: f"{f['blocks']:,} blocks, {f['files']:,} files" for name, f in facts.items()}
+            output.answer(facts, {name: shown.get(name, "left as it is, in one block") for name in layouts})
             return
         table = hedgerow.apply(
             spark,

@@ -107,7 +107,7 @@ def summary(facts: Mapping[str, Any]) -> dict[str, str | None]:
         if not facts["blocks"]
         else f"{facts['blocks']:,}, of {rows['least']:,} to {rows['most']:,} rows, half below {rows['median']:,}",
         "files": f"{facts['files']:,}, {byte_text(facts['bytes'])}",
-        "not ours": f"{len(unknown):,} files, always opened: {unknown[0]}..." if unknown else None,
+        "not ours": f"{len(unknown):,} files, always opened: {unknown[0]}..." if unknown and facts["blocks"] else None,
         "missing": f"{len(missing):,} files: {missing[0]}..." if missing and left is None else None,
         "last write": f"{left:,} of its {facts['layout_files']:,} files are left" if left is not None else None,
         "statistics": ", ".join(facts["statistics"]) or None,

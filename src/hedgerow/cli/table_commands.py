@@ -186,7 +186,7 @@ def rollback(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOpti
     """Put back the files that the last rewrite of a Delta table replaced; rows appended since then stay."""
     with spark_of(ctx) as spark:
         facts = hedgerow.table(spark, directory).rollback().describe()
-    Output.line("note", "the files that the last rewrite replaced are back")
+    Output.line("note", "the files that the last rewrite replaced are back; those of the rewrite stay until VACUUM")
     Output(as_json).answer(facts, summary(facts))
 
 

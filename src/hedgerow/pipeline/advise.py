@@ -119,10 +119,13 @@ def _basis(table_problem: TableProblem, fitting: int, cost_basis: str | None, be
     keyed = sum(bool(query.keyed) for query in queries)
     if keyed:
         yield f"joins: {keyed} queries with the keys that other tables have today, by which only attached sessions skip"
-    scans = [[scan for scan in q.scans if scan.table.lower() == table_problem.source.name.lower()] for q in queries]
+    own_name = table_problem.source.name.lower()
+    scans = [[scan for scan in q.scans if scan.table.lower() == own_name] for q in queries]
     joining = sum(any(scan.joins for scan in own) for own in scans)
     if joining:
-        yield f"joins: {joining} queries join tables that the session does not know, so nothing is known of their keys"
+        others = sorted({scan.table for query in queries for scan in query.scans if scan.table.lower() != own_name})
+        told = f"nothing is known of the keys that {joining} queries have in {', '.join(others)}"
+        yield f"joins: {told}: name such a table as --other NAME=PLACE, or make it a view of the session"
     if keyed or joining:
         yield "not compared: layouts by conditions on joined tables, which learn_tables (learn --learner mto) makes"
 
