@@ -107,7 +107,7 @@ _PLACE = re.compile(r"\b(parquet|delta)\s*\.\s*`((?:[^`]|``)+)`", re.IGNORECASE)
 
 
 def _texts(sql: str) -> list[str]:
-    """Return the queries of a file, or the one that the argument is, without the semicolon at its end."""
+    """Return the queries of a file; or the argument itself as a query, without a semicolon at its end."""
     if not sql.endswith(".sql"):
         return [sql.strip().removesuffix(";")]
     workload = hedgerow.Workload.from_file(sql)

@@ -50,7 +50,7 @@ def logged_tables(spark: SparkSession, sources: str | Mapping[str, str], since: 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What the log of one table says of a query, scan by scan; `root`: the table's folder."""
+    """A query's entry in the log of one table, with a value for each scan; `root`: the table's folder."""
 
     root: str
     conditions: Sequence[str]
