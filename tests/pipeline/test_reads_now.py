@@ -28,6 +28,8 @@ CONDITIONS = (
     "part = 1 AND device.model = 4",
     "`zähler` BETWEEN 5 AND 6",
     "tags['a'] = 'x'",
+    "to_date(at) = DATE '2026-01-09'",
+    "CAST(at AS DATE) < DATE '2026-01-04'",
 )
 
 
@@ -42,6 +44,7 @@ def test_delta_skips_by_the_facts_of_its_log(delta: SparkSession, mode: str, tmp
         "CAST(id / 600 AS INT) AS part",
         "CAST(id / 100 AS INT) AS `zähler`",
         "map('a', 'x') AS tags",
+        "timestamp_seconds(1767225600 + CAST(id / 100 AS INT) * 86400 + id % 100 * 60) AS at",
     )
     frame.write.format("delta").option("delta.columnMapping.mode", mode).partitionBy("part").save(place)
     delta.read.format("delta").load(place).createOrReplaceTempView("readings")

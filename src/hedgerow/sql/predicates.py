@@ -107,6 +107,8 @@ def term_of(node: exp.Expr, resolve: Resolve) -> Term:
                 return column
         case exp.Cast() if isinstance(node.this, exp.Column):
             return Cast(resolve(node.this), Type.parse(to_sql(node.to)))
+        case exp.TsOrDsToDate() if isinstance(node.this, exp.Column) and not node.args.get("format"):
+            return Cast(resolve(node.this), Type.parse("date"))  # as Spark reads to_date(x)
     sql = spark_sql(node, resolve)
     # A condition inside a comparison needs its brackets: (a AND b) = FALSE.
     binds_less = isinstance(node, exp.Connector | exp.Predicate | exp.Not)
