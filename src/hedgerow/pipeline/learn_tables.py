@@ -132,7 +132,8 @@ def joined_queries(
     schemas = {name.lower(): source.schema for name, source in tables.items()}
     for query in workload:
         if query.reads(table):
-            query = query.without_keys(table, _followed(query, table, keys, steps))
+            if query.keyed:
+                query = query.without_keys(table, _followed(query, table, keys, steps))
             own, joined = with_joined(query, table, keys, steps, schemas=schemas)
             queries.append(own)
             by_name |= joined

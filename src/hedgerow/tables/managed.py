@@ -32,7 +32,7 @@ from hedgerow.tables.parquet.replicas import catch_up, describe_replicas, is_cur
 from hedgerow.tables.plain_files import plain_files
 from hedgerow.tables.relearn import relearn, repair
 from hedgerow.tables.stored import StoredTable
-from hedgerow.tables.stored_joins import bound_with_joins, stale
+from hedgerow.tables.stored_joins import bound_with_joins
 from hedgerow.tables.verify import report, same_rows_as, verify_files
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class ManagedTable(StoredTable):
         `lost`: the joined rows that the index cannot describe any more; by default those that have changed."""
         joined = self.newest.entry.joined
         paths = [] if is_remote(self.spark) else paths_over(workload.tables(), self.format.rows)
-        lost = stale(joined, self.joins) if lost is None else lost
+        lost = self.stale_joins() if lost is None else lost
         bound = bound_with_joins(workload, self.name, paths, self.schema, joined, self.joins, self.spark, lost)
         workload.warn_of_left_out(bound.skipped)
         return bound

@@ -33,20 +33,18 @@ record JoinRequests(OpenedTables tables) {
             joined(relation, table.joined(), table, query, reached),
             equal(relation, reached, query),
             SessionSettings.isOn("hedgerow.partners") ? partners(relation, query) : List.of(),
-            unused(relation, table, query));
+            unused(relation, table, query, reached));
     }
 
-    private String unused(LogicalRelation from, OpenedTables.Table table, QueryPlan query) {
+    /** Returns why a condition on rows to which a key leads does not help; null if all do. */
+    private static String unused(
+            LogicalRelation from, OpenedTables.Table table, QueryPlan query, List<LogicalRelation> reached) {
         return table.joined().stream()
             .filter(key -> query.edges().to(from, key).anyMatch(other ->
-                !isDescribed(tables.version(other), key) && query.edges().filters(other)))
+                reached.stream().noneMatch(described -> described == other) && query.edges().filters(other)))
             .map(key -> "the rows of " + key.name() + " are not those that the index describes: the query reads another "
                 + "table, or it has changed since, and repair() describes it again")
             .findFirst().orElse(null);
-    }
-
-    private static boolean isDescribed(String version, Wire.Key key) {
-        return version != null && tableOf(version).equals(tableOf(key.version()));
     }
 
     /** Adds to `reached` the relation of each `JoinedRows`, before those that its keys lead to. */
@@ -56,7 +54,7 @@ record JoinRequests(OpenedTables tables) {
         for (Wire.Key key : keys) {
             query.edges().to(from, key).forEach(other -> {
                 String version = tables.version(other);
-                if (isDescribed(version, key)) {
+                if (version != null && tableOf(version).equals(tableOf(key.version()))) {
                     reached.add(other);
                     Wire.Condition where = where(other, tables.itemsOf(table, key, other), query);
                     found.add(new Wire.JoinedRows(key.number(), version, deltaRoot(other), other.schema().json(),

@@ -194,7 +194,11 @@ public final class QueryListener extends SparkListener {
             planned.byColumn.forEach(byColumn::putIfAbsent);
         }
 
+        /** Returns the joins between these scans, of the query's optimised plan. */
         List<Wire.ScanJoin> joins(LogicalPlan plan) {
+            if (scans.size() < 2) {
+                return List.of();
+            }
             List<ScanKey> places = List.copyOf(scans.keySet());
             List<Wire.ScanJoin> found = new ArrayList<>();
             new JoinEdges(plan).forEach(pairs -> {
