@@ -24,6 +24,8 @@ from hedgerow.cli.show_advice import show_advice, show_each
 from hedgerow.core.errors import HedgerowError, counted
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from hedgerow.pipeline.learned import Learned
     from hedgerow.pipeline.learned_tables import LearnedTables
 
@@ -57,10 +59,7 @@ def learn(
     output = Output(as_json)
     with spark_of(ctx) as spark:
         name_tables(spark, others)
-        if queries is None and is_several:
-            queries = hedgerow.logged_tables(spark, source)
-        elif queries is None:
-            queries = hedgerow.logged(spark, source, flags.table)
+        queries = _logged(spark, source, is_several, flags.table) if queries is None else queries
         if is_several:
             layouts = hedgerow.learn_tables(
                 spark,
@@ -91,6 +90,11 @@ def learn(
     else:
         learned.save(out)
         _answer_learned(learned, out, output)
+
+
+def _logged(spark: SparkSession, source: str, is_several: bool, table: str | None = None) -> hedgerow.Workload:
+    """Return the queries in the log of a table, or in those of several."""
+    return hedgerow.logged_tables(spark, source) if is_several else hedgerow.logged(spark, source, table)
 
 
 def _answer_learned(learned: Learned, out: Path, output: Output) -> None:
@@ -190,9 +194,7 @@ def score(
 
     layouts = None if layout is None else load_layouts(layout)
     with spark_of(ctx) as spark:
-        if queries is None:
-            is_several = isinstance(layouts, LearnedTables)
-            queries = (hedgerow.logged_tables if is_several else hedgerow.logged)(spark, source)
+        queries = _logged(spark, source, isinstance(layouts, LearnedTables)) if queries is None else queries
         if isinstance(layouts, LearnedTables):
             scores = hedgerow.score_tables(spark, source, queries, layouts, exact=exact)
             facts = {
@@ -247,8 +249,7 @@ def apply(
     with spark_of(ctx) as spark:
         if layouts is None:
             is_several = learning.learner == "mto"
-            if queries is None:
-                queries = (hedgerow.logged_tables if is_several else hedgerow.logged)(spark, source)
+            queries = _logged(spark, source, is_several) if queries is None else queries
             learn_layouts = hedgerow.learn_tables if is_several else hedgerow.learn
             learn_options = hedgerow.LearnOptions(block_bytes=learning.block_bytes)
             layouts = learn_layouts(spark, source, queries, learning.learner, learn_options)

@@ -67,8 +67,14 @@ def _rows_of(spark: SparkSession, place: str) -> DataFrame:
     from hedgerow.spark.storage.delta_log import is_delta
     from hedgerow.spark.storage.source import open_source
 
-    path = place if "://" in place else str(Path(place).absolute())
+    if "/" not in place and spark.catalog.tableExists(place):
+        return spark.table(place)
+    path = _whole_path(place)
     return spark.read.format("delta").load(path) if is_delta(spark, path) else open_source(spark, place).frame
+
+
+def _whole_path(place: str) -> str:
+    return place if "://" in place else str(Path(place).absolute())
 
 
 def _explain(spark: SparkSession, sql: str, output: Output) -> None:
@@ -125,7 +131,7 @@ def _with_whole_places(spark: SparkSession, sql: str) -> str:
 
     def whole(match: re.Match[str]) -> str:
         kind, place = match[1], match[2].replace("``", "`")
-        path = place if "://" in place else str(Path(place).absolute())
+        path = _whole_path(place)
         if not is_delta(spark, path):
             return match[0]
         if kind.lower() == "parquet":
