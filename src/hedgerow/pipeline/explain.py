@@ -109,14 +109,13 @@ def explain(spark: SparkSession, table: str, query: str, count: bool = True) -> 
     p = bound.predicate(opened.name)
     by_place = part_by_place(sql)
     explained = opened.explained(_of_all_rows(bound) if by_place else bound)
+    because = None
     if by_place:
         because = f"the value of {by_place} depends on which rows are read together"
-        explained = explained.regrouped(replace(g, because=because) if g.opened else g for g in explained.groups)
     elif p == TRUE and any(scan.keys for scan in bound.scans):
-        explained = explained.regrouped(
-            replace(g, because="no condition on them is known to the index") if g.opened else g
-            for g in explained.groups
-        )
+        because = "no condition on them is known to the index"
+    if because is not None:
+        explained = explained.regrouped(replace(g, because=because) if g.opened else g for g in explained.groups)
     ignored = _not_understood(sql)
     # A whole query can be run on single files only if all of its WHERE was understood.
     text = query if not is_query else predicate_text(p) if not ignored else None

@@ -40,7 +40,7 @@ def logged_tables(spark: SparkSession, sources: str | Mapping[str, str], since: 
     if not logs:
         raise WorkloadError(f"no queries of {', '.join(places) or 'any table'} were logged: start with hedgerow.log")
     every = list(logs.values())
-    queries = grouped(_whole(every, since), ["parts"], (), every[0].folder)
+    queries = grouped(_entries_together(every, since), ["parts"], (), every[0].folder)
     if not queries:
         raise WorkloadError(f"the logs of {', '.join(logs)} have no queries" + (f" since {since}" if since else ""))
     names = {log.root: name for name, log in logs.items()}
@@ -62,18 +62,18 @@ class Part:
 _OF_SCANS = tuple(f.name for f in fields(Part))[1:]
 
 
-def _whole(logs: Sequence[QueryLog], since: str | None) -> DataFrame:
+def _entries_together(logs: Sequence[QueryLog], since: str | None) -> DataFrame:
     """Return the queries in some logs, each once, with a part for each of its tables."""
     from pyspark.sql import functions as f
 
-    whole = ("at", "seconds", "redacted")
+    of_query = ("at", "seconds", "redacted")
     parts = [
-        log.frame(since).select("query", *whole, f.struct(f.lit(log.root).alias("root"), *_OF_SCANS).alias("part"))
+        log.frame(since).select("query", *of_query, f.struct(f.lit(log.root).alias("root"), *_OF_SCANS).alias("part"))
         for log in logs
     ]
     by_query = reduce(lambda one, other: one.unionAll(other), parts).groupBy("query")
     collected = f.sort_array(f.collect_list("part")).alias("parts")
-    return by_query.agg(collected, *(f.max(name).alias(name) for name in whole))
+    return by_query.agg(collected, *(f.max(name).alias(name) for name in of_query))
 
 
 def different_with_others(log: QueryLog, others: Sequence[QueryLog], figures: Sequence[Column]) -> list[Any]:
@@ -81,8 +81,8 @@ def different_with_others(log: QueryLog, others: Sequence[QueryLog], figures: Se
     from pyspark.sql import functions as f
 
     own = f.filter("parts", lambda part: part["root"] == log.root)[0]
-    whole = _whole([log, *others], None).withColumn("own", own).where("own IS NOT NULL")
-    entries = whole.select("*", *(f.col(f"own.{name}").alias(name) for name in _OF_SCANS))
+    together = _entries_together([log, *others], None).withColumn("own", own).where("own IS NOT NULL")
+    entries = together.select("*", *(f.col(f"own.{name}").alias(name) for name in _OF_SCANS))
     return grouped(entries, [*_OF_SCANS, "parts"], figures, log.folder)
 
 
