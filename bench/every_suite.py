@@ -24,6 +24,7 @@ from bench.suites import (
     fig3,
     fig4,
     fig8,
+    file_sizes,
     files,
     forecast,
     frontier,
@@ -112,6 +113,7 @@ SUITES: dict[str, Suite] = {
     "lookups": Suite(lookups.run, "Filters of look-ups: bytes, false positives and seconds", 5, "p99_ms"),
     "prune": Suite(prune.run, "How long it takes to decide which blocks a query opens", 1, "p99_ms"),
     "files": Suite(files.run, "An invented table of up to a million files: opening it, and answering", 10, "p99_ms"),
+    "file-sizes": Suite(file_sizes.run, "One layout in files of other sizes, on disk and in a store", 30, "ratio"),
     "appends": Suite(
         appends.run,
         "An invented table of many appends: bytes of its index",

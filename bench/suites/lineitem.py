@@ -68,15 +68,16 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
 
 def physical(options: Options) -> Iterator[dict[str, Any]]:
     """Time queries on written tables, beside peers."""
-    yield from run_physical(_sums(options, "lineitem-physical"), options.cases((("qdtree", {}),)), options)
+    yield from run_physical(sums(options, "lineitem-physical"), options.cases((("qdtree", {}),)), options)
 
 
 def engines(options: Options) -> Iterator[dict[str, Any]]:
     """Time queries under Spark and under Comet."""
-    yield from run_engines(_sums(options, "engines"), options)
+    yield from run_engines(sums(options, "engines"), options)
 
 
-def _sums(options: Options, suite: str) -> Physical:
+def sums(options: Options, suite: str) -> Physical:
+    """Return the table with unseen queries to time, each a sum."""
     learned, unseen = _texts(options, options.sf or SCALE[options.form], TIMED[options.form])
     timed = [(f"kind {1 + i % tpch.KINDS}", text) for i, text in enumerate(unseen)]
     return described(options, suite, learned, timed)

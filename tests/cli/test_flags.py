@@ -44,6 +44,7 @@ WRITING: dict[str, Any] = {
     "retries": 2,
     "lookup_share": 0.25,
     "wave_bytes": "3MB",
+    "file_bytes": "5MB",
 }
 
 

@@ -29,7 +29,7 @@ ENTRY = Entry(
     layout="c",
     fields=({"name": "type", "type": "integer", "nullable": True, "metadata": dict(MARKS)},),
     settings=dict(MARKS),
-    writing=Writing(5, ("a",), by_key=True, options=dict(MARKS), lookup_share=0.5),
+    writing=Writing(5, 3, 1000, ("a",), by_key=True, options=dict(MARKS), lookup_share=0.5),
     statistics=(col("k"), *(Compare(col("k"), "=", lit(value)) for value in VALUES)),
     checksum=Checksum(1, 2**70, 3),
     joined=(StoredJoin(Joined((KEY,)), ("place",), ("version",), (("int", "int"),), dict(MARKS)),),

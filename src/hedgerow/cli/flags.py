@@ -191,7 +191,7 @@ class WriteFlags:
     where: Annotated[str | None, typer.Option(help="In place: only these partitions, as in SQL.")] = None
     retries: Annotated[int, typer.Option(min=0, help="In place: begin again when others were faster.")] = 0
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False
-    max_block_rows: Annotated[int | None, typer.Option(help="A block with more rows becomes several files.")] = None
+    max_block_rows: Annotated[int | None, typer.Option(help="A file with more rows becomes several files.")] = None
     sort_by: Annotated[Texts, typer.Option(metavar="COLUMN", help="Order in a file; else the learned one.")] = None
     compression: Annotated[str | None, typer.Option(help="Such as zstd; by default Spark's own choice.")] = None
     replica: Annotated[str | None, typer.Option(help="Write a full copy of the table at --to, of this name.")] = None
@@ -200,6 +200,9 @@ class WriteFlags:
         float, typer.Option(min=0, max=1, help="Share of the table's bytes for filters of look-ups; 0: none.")
     ] = 0.01
     wave_bytes: Annotated[str, typer.Option(help="Write a larger table in waves of about this size.")] = "1TB"
+    file_bytes: Annotated[
+        str | None, typer.Option(help="Neighbouring blocks share files of about this size, such as 128MB.")
+    ] = None
 
     def options(self) -> WriteOptions:
         from hedgerow.pipeline.write_options import WriteOptions
@@ -213,6 +216,7 @@ class WriteFlags:
             self.retries,
             self.lookup_share,
             self.wave_bytes,
+            self.file_bytes,
         )
 
 

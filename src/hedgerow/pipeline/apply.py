@@ -1,4 +1,4 @@
-"""apply: rewrites a table in a layout, one file per block, with an index."""
+"""apply: rewrites a table in a layout, with an index."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from importlib.metadata import version
+from math import ceil
 from typing import TYPE_CHECKING
 
 from hedgerow.core.errors import HedgerowError, LayoutError
@@ -31,6 +32,8 @@ from hedgerow.tables.rewrite_plan import Plan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+_LEAST_GROUP_ROWS = 20_000  # of a row group: each one read takes a millisecond
 
 
 @in_own_session
@@ -96,8 +99,16 @@ def _plan(
     sort_by = options.sort_by
     if sort_by is None:
         sort_by = [learned.sort_by] if learned.sort_by in opened.schema else []
+    blocks_per_file = _blocks_per_file(opened, learned.layout, options)
     writing = Writing(
-        options.max_block_rows, tuple(sort_by), options.sort_by is None, dict(options.parquet), options.lookup_share
+        options.max_block_rows,
+        blocks_per_file,
+        max(_LEAST_GROUP_ROWS, opened.rows // learned.blocks // 2) if blocks_per_file > 1 else 0,
+        tuple(sort_by),
+        options.sort_by is None,
+        dict(options.parquet),
+        options.lookup_share,
+        options.file_bytes,
     )
     summed, limit = learned.summed, options.statistics
     items = items_to_index(
@@ -114,6 +125,17 @@ def _plan(
     return Plan(
         learned.layout, opened.name, learned.predicates, items, origin, writing, joins, wave_bytes=most, where=where
     )
+
+
+def _blocks_per_file(source: Source, layout: Layout, options: WriteOptions) -> int:
+    """Return how many blocks fit into a file of the wanted size; a block has a file in each wave."""
+    if options.file_bytes is None:
+        return 1
+    if isinstance(layout, OverlapLayout):
+        raise LayoutError("a layout with overlap has a file for each block, so file_bytes has to be None")
+    waves = max(1, ceil(source.size / bytes_of(options.wave_bytes, "wave")))
+    in_a_file = source.size / layout.blocks / waves
+    return max(1, min(layout.blocks, round(bytes_of(options.file_bytes, "file") / max(1.0, in_a_file))))
 
 
 def _joins(spark: SparkSession, learned: Learned, source: Source, options: WriteOptions) -> Joins:

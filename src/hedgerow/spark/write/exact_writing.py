@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 
 @contextmanager
 def exact_writing(
-    spark: SparkSession, schema: Mapping[str, Type], physical: Mapping[str, str] | None = None
+    spark: SparkSession, schema: Mapping[str, Type], physical: Mapping[str, str] | None = None, group_rows: int = 0
 ) -> Iterator[None]:
     """Set these settings while the body runs.
+
+    `group_rows`: see `Writing`. Delta's writer takes the limit only from the session.
 
     Columns that may have -0.0 are written without a dictionary. In a dictionary, Parquet treats -0.0 and 0.0 as
     different values: a query for one of them would skip a file whose dictionary has only the other.
@@ -31,5 +33,7 @@ def exact_writing(
     stored = [(names.get(top, top), *rest) for top, *rest in paths]
     is_ambiguous = any("." in part for path in stored for part in path) or any(names and len(p) > 1 for p in stored)
     keys = [""] if is_ambiguous else ["#" + ".".join(path) for path in stored]  # "": no column has a dictionary
-    with temporary_settings(spark, {**WRITING, **{f"parquet.enable.dictionary{key}": "false" for key in keys}}):
+    without_dictionary = {f"parquet.enable.dictionary{key}": "false" for key in keys}
+    limit = {"parquet.block.row.count.limit": str(group_rows)} if group_rows else {}
+    with temporary_settings(spark, {**WRITING, **without_dictionary, **limit}):
         yield

@@ -11,7 +11,9 @@ class Writing:
     """The options of `apply` for writing files. A table stores them, so that appends write the same way.
 
     Args:
-        max_block_rows: a block with more rows is written as several files.
+        max_block_rows: a file with more rows is written as several files.
+        blocks_per_file: so many neighbouring blocks share a file, one after the other; they follow from `file_bytes`.
+        group_rows: the most rows of a row group, 0 for no limit.
         sort_by: the columns that rows of a file are sorted by.
         by_key: sort by the key of the layout first, if it has one.
         options: for Spark's writer.
@@ -19,7 +21,10 @@ class Writing:
     """
 
     max_block_rows: int | None = None
+    blocks_per_file: int = 1
+    group_rows: int = 0
     sort_by: tuple[str, ...] = ()
     by_key: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
     lookup_share: float = 0.0
+    file_bytes: str | None = None

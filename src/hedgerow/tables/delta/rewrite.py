@@ -9,7 +9,7 @@ deletes them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from hedgerow.core.predicates.nodes import Column, Feature, Predicate, columns_o
 from hedgerow.core.predicates.sql_text import quote_name, term_text
 from hedgerow.core.progress import Progress
 from hedgerow.core.time_left import TimeLeft
-from hedgerow.spark.compute.assign_blocks import order_inside, settings_for
+from hedgerow.spark.compute.assign_blocks import settings_for
 from hedgerow.spark.compute.checksum import observed, same_rows
 from hedgerow.spark.compute.collect_stats import collect_files, collect_files_and_rows
 from hedgerow.spark.compute.joins import Joins
@@ -36,7 +36,7 @@ from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.waves import free_shuffles
 from hedgerow.spark.write.blocks import block_of_file
 from hedgerow.spark.write.exact_writing import exact_writing
-from hedgerow.spark.write.partition_files import placed
+from hedgerow.spark.write.partition_files import in_files
 from hedgerow.spark.write.writing import Writing
 from hedgerow.tables.delta.files import DeltaFiles
 from hedgerow.tables.delta.waves import run_of, runs_of
@@ -115,7 +115,7 @@ def _rewrite(table: DeltaFiles, plan: Plan, facts: Mapping[str, Any]) -> None:
     transaction = begin_rewrite(snapshot)
     listed: Entry | None = None
     try:
-        with step(log.spark, "writing"), _exact_writing(snapshot), configured(log.spark, **settings_for(plan.layout)):
+        with step(log.spark, "writing"), _set_for(snapshot, plan):
             frame = snapshot.with_row_ids(snapshot.frame(old, "Optimize"))
             with observed(frame, list(map(quote_name, snapshot.fields))) as (watched, checksums):
                 written = transaction.write(_in_files(watched, plan, snapshot), options_of(plan.writing))
@@ -220,9 +220,14 @@ def _after_commit(done: str) -> Iterator[None]:
         advise(f"{done}: {first_line(error)}")
 
 
-def _exact_writing(snapshot: Snapshot) -> AbstractContextManager[None]:
+@contextmanager
+def _set_for(snapshot: Snapshot, plan: Plan) -> Iterator[None]:
+    """Set what the session needs for writing by the plan."""
+    spark, schema = snapshot.log.spark, schema_at(snapshot)
     physical = {logical: name for name, logical in snapshot.physical.items() if name != logical}
-    return exact_writing(snapshot.log.spark, schema_at(snapshot), physical)
+    exact = exact_writing(spark, schema, physical, plan.writing.group_rows)
+    with exact, configured(spark, **settings_for(plan.layout)):
+        yield
 
 
 def _chosen_files(snapshot: Snapshot, where: str | Sequence[str] | None) -> list[str]:
@@ -237,13 +242,9 @@ def _chosen_files(snapshot: Snapshot, where: str | Sequence[str] | None) -> list
 
 
 def _in_files(frame: DataFrame, plan: Plan, snapshot: Snapshot) -> DataFrame:
-    """Send each row to the task that writes its file, and sort the rows of each file."""
     partitions, rows = snapshot.partition_columns, np.maximum(snapshot.files.rows, 0)
     block_rows = plan.origin.get("block_rows") or max(1, int(rows.sum()) // max(1, len(rows)))
-    placed_rows = placed(frame, plan.layout, schema_at(snapshot), partitions, int(block_rows), plan.joins)
-    order = order_inside(plan.layout, plan.writing.sort_by, plan.writing.by_key)
-    # Partitions come first in the order, because Delta's writer would sort by them again, and lose the order.
-    return placed_rows.sortWithinPartitions(*map(quote_name, partitions), *order) if order else placed_rows
+    return in_files(frame, plan.layout, schema_at(snapshot), plan.writing, plan.joins, partitions, int(block_rows))
 
 
 def _indexed_items(plan: Plan, snapshot: Snapshot) -> list[Feature]:
@@ -332,9 +333,10 @@ def _appended(table: DeltaFiles, part: Part, frame: DataFrame) -> tuple[int, Joi
     try:
         rows, lacking = _with_lacking_columns(frame, snapshot)
         joins = joins_of(table.spark, part.entry.joined, rows)
-        with _exact_writing(snapshot), configured(log.spark, **settings_for(part.layout)):
-            in_files = _in_files(rows, _plan_of(part, joins), snapshot).drop(*lacking)
-            written = transaction.write_new(in_files, {**options_of(part.entry.writing), "optimizeWrite": "false"})
+        plan = _plan_of(part, joins)
+        with _set_for(snapshot, plan):
+            laid_out = _in_files(rows, plan, snapshot).drop(*lacking)
+            written = transaction.write_new(laid_out, {**options_of(part.entry.writing), "optimizeWrite": "false"})
     except BaseException as error:
         _undo(table, transaction, None)
         if isinstance(error, spark_errors()):
