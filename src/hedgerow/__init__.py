@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hedgerow.pipeline.advise import advise as advise
     from hedgerow.pipeline.advise import advise_each as advise_each
     from hedgerow.pipeline.apply import apply as apply
+    from hedgerow.pipeline.apply_partitions import apply_partitions as apply_partitions
     from hedgerow.pipeline.apply_tables import apply_tables as apply_tables
     from hedgerow.pipeline.doctor import Finding as Finding
     from hedgerow.pipeline.doctor import doctor as doctor
@@ -26,8 +27,10 @@ if TYPE_CHECKING:
     from hedgerow.pipeline.import_log import import_log as import_log
     from hedgerow.pipeline.learn import learn as learn
     from hedgerow.pipeline.learn_options import LearnOptions as LearnOptions
+    from hedgerow.pipeline.learn_partitions import learn_partitions as learn_partitions
     from hedgerow.pipeline.learn_tables import learn_tables as learn_tables
     from hedgerow.pipeline.learned import Learned as Learned
+    from hedgerow.pipeline.learned_partitions import LearnedPartitions as LearnedPartitions
     from hedgerow.pipeline.learned_tables import LearnedTables as LearnedTables
     from hedgerow.pipeline.log import Log as Log
     from hedgerow.pipeline.log import log as log
@@ -59,6 +62,7 @@ _PUBLIC = {
     "HedgerowWarning": "hedgerow.core.errors:HedgerowWarning",
     "LearnOptions": "hedgerow.pipeline.learn_options:LearnOptions",
     "Learned": "hedgerow.pipeline.learned:Learned",
+    "LearnedPartitions": "hedgerow.pipeline.learned_partitions:LearnedPartitions",
     "LearnedTables": "hedgerow.pipeline.learned_tables:LearnedTables",
     "Log": "hedgerow.pipeline.log:Log",
     "Score": "hedgerow.core.workload.score:Score",
@@ -67,6 +71,7 @@ _PUBLIC = {
     "advise": "hedgerow.pipeline.advise:advise",
     "advise_each": "hedgerow.pipeline.advise:advise_each",
     "apply": "hedgerow.pipeline.apply:apply",
+    "apply_partitions": "hedgerow.pipeline.apply_partitions:apply_partitions",
     "apply_tables": "hedgerow.pipeline.apply_tables:apply_tables",
     "attach": "hedgerow.pipeline.route:attach",
     "autopilot": "hedgerow.pilot.autopilot:autopilot",
@@ -79,6 +84,7 @@ _PUBLIC = {
     "import_log": "hedgerow.pipeline.import_log:import_log",
     "last_query": "hedgerow.pipeline.route:last_query",
     "learn": "hedgerow.pipeline.learn:learn",
+    "learn_partitions": "hedgerow.pipeline.learn_partitions:learn_partitions",
     "learn_tables": "hedgerow.pipeline.learn_tables:learn_tables",
     "log": "hedgerow.pipeline.log:log",
     "logged": "hedgerow.pipeline.logged:logged",

@@ -32,6 +32,7 @@ BlockBytesOption = Annotated[
 OtherOption = Annotated[
     Texts, typer.Option(metavar="NAME=PLACE", help="Another table that the queries join, so that its keys count.")
 ]
+AtOnceOption = Annotated[int, typer.Option(min=1, help="How many partitions are worked on at once.")]
 StorageOption = Annotated[int, typer.Option(min=1, help="How many full copies of the table may be stored.")]
 
 RecurrenceOption = Annotated[str, typer.Option(help="How likely literals come again, 0 to 1; auto asks the queries.")]

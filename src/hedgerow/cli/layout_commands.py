@@ -12,6 +12,7 @@ import hedgerow
 from hedgerow.cli.app import JsonOption, SourceArgument, WorkloadArgument, is_log, name_tables, other_tables, spark_of
 from hedgerow.cli.flags import (
     AdviseFlags,
+    AtOnceOption,
     LearnerOption,
     LearnFlags,
     NewLayoutFlags,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from hedgerow.pipeline.learned import Learned
+    from hedgerow.pipeline.learned_partitions import LearnedPartitions
     from hedgerow.pipeline.learned_tables import LearnedTables
 
 
@@ -37,12 +39,20 @@ def learn(
     out: Annotated[Path, typer.Option(help="Where the layout is written.")],
     flags: LearnFlags,
     learner: LearnerOption = "qdtree",
+    each_partition: Annotated[
+        bool, typer.Option("--each-partition", help="Of a Delta table: a layout for each partition.")
+    ] = False,
+    partition: Annotated[
+        list[str] | None, typer.Option(metavar="CONDITION", help="The same for these only, as in SQL; repeatable.")
+    ] = None,
+    at_once: AtOnceOption = 2,
     as_json: JsonOption = False,
 ) -> None:
     """Learn from WORKLOAD how to group the rows of SOURCE.
 
     With --learner mto, SOURCE is a directory with a folder for each table, or a database: queries may join them.
     """
+    of_partitions = each_partition or bool(partition)
     params = learner_params(learner, flags.param or ())
     queries = None if is_log(workload) else hedgerow.Workload.from_file(workload)
     if not out.absolute().parent.is_dir():  # not after an hour of learning
@@ -55,6 +65,10 @@ def learn(
         raise HedgerowError(
             "--table, --given and --trees are for one table, but --learner mto, --key, --steps and --both-directions "
             "for several"
+        )
+    if of_partitions and (is_several or flags.given or flags.trees or (each_partition and partition)):
+        raise HedgerowError(
+            "--each-partition or --partition makes a layout for each partition of one table, without replicas"
         )
     output = Output(as_json)
     with spark_of(ctx) as spark:
@@ -72,6 +86,14 @@ def learn(
                 both_directions=flags.both_directions,
                 **params,
             )
+        elif of_partitions:
+            by_partition = hedgerow.learn_partitions(
+                *(spark, source, queries, learner, options),
+                partitions=partition or None,
+                at_once=at_once,
+                table=flags.table,
+                **params,
+            )
         else:
             learned = hedgerow.learn(
                 spark,
@@ -86,7 +108,10 @@ def learn(
             )
     if is_several:
         layouts.save(out)
-        _answer_tables(layouts, out, output)
+        _answer_several(layouts, out, output)
+    elif of_partitions:
+        by_partition.save(out)
+        _answer_several(by_partition, out, output)
     else:
         learned.save(out)
         _answer_learned(learned, out, output)
@@ -120,9 +145,11 @@ def _answer_learned(learned: Learned, out: Path, output: Output) -> None:
     )
 
 
-def _answer_tables(layouts: LearnedTables, out: Path, output: Output) -> None:
-    """Print the facts of several tables' layouts."""
-    tables = {
+def _answer_several(layouts: LearnedTables | LearnedPartitions, out: Path, output: Output) -> None:
+    """Print the facts of the layouts of several tables, or of several partitions."""
+    from hedgerow.pipeline.learned_tables import LearnedTables
+
+    facts = {
         name: {
             "kind": learned.layout.kind,
             "blocks": learned.blocks,
@@ -132,12 +159,13 @@ def _answer_tables(layouts: LearnedTables, out: Path, output: Output) -> None:
         for name, learned in layouts.items()
     }
     slower = [f"{name}: {kind}" for name, learned in layouts.items() for kind in learned.slower]
-    keys = list(map(str, layouts.references))
     blocks = {name: counted(learned.blocks, "block") for name, learned in layouts.items()}
-    output.answer(
-        {"layout": str(out), "tables": tables, "keys": keys},
-        {"layout": str(out), **blocks, "keys": "\n".join(keys) or None, "slower": "\n".join(slower) or None},
-    )
+    shown = {"layout": str(out), **blocks, "slower": "\n".join(slower) or None}
+    if isinstance(layouts, LearnedTables):
+        keys = list(map(str, layouts.references))
+        output.answer({"layout": str(out), "tables": facts, "keys": keys}, {**shown, "keys": "\n".join(keys) or None})
+    else:
+        output.answer({"layout": str(out), "partitions": facts}, shown)
 
 
 def advise(
@@ -190,9 +218,13 @@ def score(
     Without --layout the answer is exact, and comes from the index alone.
     """
     queries = None if is_log(workload) else hedgerow.Workload.from_file(workload)
-    from hedgerow.pipeline.learned_tables import LearnedTables, load_layouts
+    from hedgerow.pipeline.learned_partitions import LearnedPartitions
+    from hedgerow.pipeline.learned_tables import LearnedTables
+    from hedgerow.pipeline.load_layouts import load_layouts
 
     layouts = None if layout is None else load_layouts(layout)
+    if isinstance(layouts, LearnedPartitions):
+        raise HedgerowError(f"{layout} has the layouts of several partitions: score the table that apply wrote")
     with spark_of(ctx) as spark:
         queries = _logged(spark, source, isinstance(layouts, LearnedTables)) if queries is None else queries
         if isinstance(layouts, LearnedTables):
@@ -230,6 +262,7 @@ def apply(
         str | None, typer.Option(help="The directory to write to; without it SOURCE is a Delta table.")
     ] = None,
     anyway: Annotated[bool, typer.Option("--anyway", help="Write also a learned layout that gains little.")] = False,
+    at_once: AtOnceOption = 2,
     as_json: JsonOption = False,
 ) -> None:
     """Write SOURCE in a layout to a new directory, or a Delta table in place, with an index.
@@ -237,7 +270,9 @@ def apply(
     A block is a file; the index describes what each file cannot contain.
     """
     from hedgerow.pipeline.learned import Learned
-    from hedgerow.pipeline.learned_tables import LearnedTables, load_layouts
+    from hedgerow.pipeline.learned_partitions import LearnedPartitions
+    from hedgerow.pipeline.learned_tables import LearnedTables
+    from hedgerow.pipeline.load_layouts import load_layouts
     from hedgerow.spark.storage.delta_log import is_delta
 
     layouts = None if layout is None else load_layouts(layout)
@@ -264,16 +299,21 @@ def apply(
             shown = {name: f"{f['blocks']:,} blocks, {f['files']:,} files" for name, f in facts.items()}
             output.answer(facts, {name: shown.get(name, "left as it is, in one block") for name in layouts})
             return
-        table = hedgerow.apply(
-            spark,
-            source,
-            layouts,
-            to,
-            options,
-            where=writing.where,
-            replica=writing.replica,
-            overwrite=writing.overwrite,
-        )
+        if isinstance(layouts, LearnedPartitions):
+            if to or writing.where or writing.replica:
+                raise HedgerowError("--to, --where and --replica are for one layout: these are of several partitions")
+            table = hedgerow.apply_partitions(spark, source, layouts, options, at_once=at_once)
+        else:
+            table = hedgerow.apply(
+                spark,
+                source,
+                layouts,
+                to,
+                options,
+                where=writing.where,
+                replica=writing.replica,
+                overwrite=writing.overwrite,
+            )
         description = table.describe()
         if to is not None and is_delta(spark, source):
             output.line("note", f"{to} is a Parquet table; without --to the Delta table itself is rewritten, in place")

@@ -15,6 +15,7 @@ from hedgerow.core.layouts.base import Layout
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.pipeline.inputs import bytes_of
 from hedgerow.pipeline.learned import Learned
+from hedgerow.pipeline.learned_partitions import LearnedPartitions
 from hedgerow.pipeline.learned_tables import LearnedTables
 from hedgerow.pipeline.write_options import WriteOptions
 from hedgerow.spark.compute.joins import Joins
@@ -60,6 +61,8 @@ def apply(
     """
     if isinstance(layout, LearnedTables):
         raise LayoutError("these are the layouts of several tables: write them with apply_tables")
+    if isinstance(layout, LearnedPartitions):
+        raise LayoutError("these are the layouts of several partitions: write them with apply_partitions")
     learned = layout if isinstance(layout, Learned) else Learned(layout, "")
     if learned.replicas and replica is not None:
         raise LayoutError("these layouts make a table and its replicas: name a new place with to=, and no replica=")

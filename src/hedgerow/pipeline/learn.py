@@ -60,7 +60,7 @@ def learn(
             the first, and the others as its replicas.
         params: the learner's own parameters.
     """
-    _check_one_table(learner)
+    check_one_table(learner)
     options = options if trees is None else replace(options, storage=trees)
     named = NamedLearner(learner, params, trees=options.storage)
     # An unknown name or parameter is refused before any work.
@@ -91,7 +91,7 @@ def learn_layout(
         present: the layout of the table's files, if they all have one.
         joins: the rows of other tables on which the queries have conditions.
     """
-    _check_one_table(learner.name)
+    check_one_table(learner.name)
     if learner.name == AUTO and given:
         raise LayoutError("given= needs a learner by name, not auto")
     if learner.trees > 1 and given:
@@ -179,7 +179,7 @@ def fit(
         return table_problem.learned(learner, given)
 
 
-def _check_one_table(learner: str) -> None:
+def check_one_table(learner: str) -> None:
     """LayoutError for a learner that needs several tables."""
     if learner == "mto":
         raise LayoutError("mto learns from several tables: call learn_tables with their names and places")

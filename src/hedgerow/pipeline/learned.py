@@ -21,6 +21,7 @@ from hedgerow.core.workload.summaries import Summary
 from hedgerow.pipeline.query_kinds import QueryKind
 
 OF_TABLES = '{"hedgerow_tables"'  # how saved layouts of several tables begin
+OF_PARTITIONS = '{"hedgerow_partitions"'  # the same of several partitions
 LEARNED_FORMAT = 1
 
 
@@ -98,6 +99,8 @@ class Learned:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             if value.startswith(OF_TABLES):
                 raise FormatError("these are layouts of several tables: read them with LearnedTables.load") from error
+            if value.startswith(OF_PARTITIONS):
+                raise FormatError("these are layouts of partitions: read them with LearnedPartitions.load") from error
             raise FormatError("this is no layout that `learn` made, or a damaged one") from error
 
     def save(self, path: str | Path) -> None:

@@ -13,7 +13,7 @@ from hedgerow.core.predicates.nodes import Predicate, columns_of
 from hedgerow.core.predicates.predicate_json import decode, encode
 from hedgerow.core.text_file import write_text
 from hedgerow.core.workload.references import Reference
-from hedgerow.pipeline.learned import OF_TABLES, Learned, read_text
+from hedgerow.pipeline.learned import Learned, read_text
 
 ONE_BLOCK = CurveLayout((), (), ())
 
@@ -71,12 +71,6 @@ class LearnedTables(Mapping[str, Learned]):
     @staticmethod
     def load(path: str | Path) -> LearnedTables:
         return LearnedTables.from_json(read_text(path))
-
-
-def load_layouts(path: str | Path) -> Learned | LearnedTables:
-    """Read a saved layout of one table, or the saved layouts of several."""
-    text = read_text(path)
-    return (LearnedTables if text.startswith(OF_TABLES) else Learned).from_json(text)
 
 
 def in_one_block(name: str, predicates: Sequence[Predicate]) -> Learned:

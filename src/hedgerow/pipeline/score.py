@@ -17,6 +17,7 @@ from hedgerow.core.workload.score import Score
 from hedgerow.pipeline.estimate_seconds import seconds_of, with_runs
 from hedgerow.pipeline.inputs import at_least_one, opened_with_queries
 from hedgerow.pipeline.learned import Learned
+from hedgerow.pipeline.learned_partitions import LearnedPartitions
 from hedgerow.pipeline.learned_tables import LearnedTables
 from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.compute.sample import draw, sample_size
@@ -48,6 +49,8 @@ def score(
         exact: score on all rows.
         table: the source's name in the workload; by default the name in the learned layout.
     """
+    if isinstance(layout, LearnedPartitions):
+        raise LayoutError("these are the layouts of several partitions: score one of them, or the written table")
     if isinstance(layout, LearnedTables):
         raise LayoutError("these are the layouts of several tables: score them with score_tables")
     if isinstance(layout, Learned) and layout.joined:

@@ -9,6 +9,7 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from threading import Event, Thread, Timer
 from typing import TYPE_CHECKING
 
@@ -19,11 +20,15 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger("hedgerow")
 _REFRESH_SECONDS = 0.2
 SILENT_SECONDS = 10.0  # a shorter step is not named where there is no terminal
+_has_bars = ContextVar("_has_bars", default=True)
 
 
 @contextmanager
 def step(spark: SparkSession, title: str) -> Iterator[None]:
     """Show a bar on standard error while the body runs, if that is a terminal; else the title, if it takes long."""
+    if not _has_bars.get():
+        yield
+        return
     if not sys.stderr.isatty():
         _LOGGER.info("%s", title)
         timer = Timer(SILENT_SECONDS, print, [f"hedgerow: {title} ..."], {"file": sys.stderr, "flush": True})
@@ -51,6 +56,16 @@ def step(spark: SparkSession, title: str) -> Iterator[None]:
             done.set()
             watcher.join()
         bars.update(task, total=1, completed=1)
+
+
+@contextmanager
+def without_bars() -> Iterator[None]:
+    """Show no steps in this thread while the body runs: several at once would not tell whose they are."""
+    token = _has_bars.set(False)
+    try:
+        yield
+    finally:
+        _has_bars.reset(token)
 
 
 def _watch(spark: SparkSession, bars: Progress, task: TaskID, done: Event) -> None:

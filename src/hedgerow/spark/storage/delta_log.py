@@ -50,6 +50,7 @@ _WINNER = re.compile(
     r"[Aa] concurrent (.+?) (?:added|modified|deleted|removed|updated)|\"operation\"\s*:\s*\"([^\"]+)\""
 )
 _MAX_CACHED_SNAPSHOTS = 4
+_WHOLE_NUMBERS = ("tinyint", "smallint", "int", "bigint")
 _PATH_COLUMN = helper_name("path")
 
 
@@ -239,6 +240,26 @@ class Snapshot:
         listed, word = (names, "IN") if len(names) <= len(others) else (others, "NOT IN")
         condition = f"path {word} ({', '.join(map(quote_string, listed))})" if listed else "false"
         return self.java.allFiles().filter(condition).collectAsList()
+
+    def partitions(self) -> list[str]:
+        """Return a condition for each partition, such as `year = 2026 AND country = 'de'`."""
+        columns = self.partition_columns
+        if not columns:
+            raise HedgerowError(f"{self.log.path} has no partitions")
+        in_log = {name: physical for physical, name in self.physical.items()}
+        values = [f"partitionValues[{quote_string(in_log[name])}]" for name in columns]
+        found = _as_frame(self.log.spark, self.java.allFiles().toDF()).selectExpr(*values).distinct().collect()
+        return [" AND ".join(map(self._equals, columns, row)) for row in sorted(map(tuple, found), key=str)]
+
+    def _equals(self, column: str, value: str | None) -> str:
+        """Return the condition that a partition column has the value in Delta's log."""
+        kind = type_text(self.fields[column])
+        if value is None:
+            return f"{quote_name(column)} IS NULL"
+        literal = value if kind in _WHOLE_NUMBERS else quote_string(value)
+        return f"{quote_name(column)} = " + (
+            literal if kind in (*_WHOLE_NUMBERS, "string") else f"CAST({literal} AS {kind})"
+        )
 
     def names_where(self, where: str) -> list[str]:
         """Return the names of the files in the partitions that match a condition."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -88,6 +88,13 @@ class Source:
     def roots(self) -> list[str]:
         """The folders and files that the rows are read from, as far as Spark's plan names them."""
         return input_roots(self.frame)
+
+    def part(self, names: list[str]) -> Source:
+        """Return the rows of some files of a Delta table."""
+        assert self.snapshot is not None
+        sizes = self.snapshot.files.sizes_of(names)
+        paths = {self.snapshot.full_path(name): size for name, size in sizes.items()}
+        return replace(self, frame=self.snapshot.frame(names), sizes=paths)
 
     @cached_property
     def _footers(self) -> Footers:

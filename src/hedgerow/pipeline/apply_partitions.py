@@ -1,0 +1,98 @@
+"""apply_partitions: rewrites some partitions of a Delta table in place, each in a layout of its own, several at once.
+
+Each partition is a transaction. A run that ends early has rewritten some of them, and the same call goes on with the
+others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hedgerow.core.errors import HedgerowError, LayoutError, counted
+from hedgerow.core.predicates.nodes import columns_of
+from hedgerow.core.predicates.sql_text import term_text
+from hedgerow.core.progress import Progress
+from hedgerow.core.time_left import TimeLeft
+from hedgerow.pipeline.apply import apply
+from hedgerow.pipeline.inputs import at_least_one
+from hedgerow.pipeline.learned_partitions import LearnedPartitions, files_of
+from hedgerow.pipeline.write_options import WriteOptions
+from hedgerow.spark.start.at_once import each_at_once
+from hedgerow.spark.start.session import in_own_session
+from hedgerow.spark.storage.delta_log import Snapshot, is_delta
+from hedgerow.spark.storage.source import open_source
+from hedgerow.tables.managed import ManagedTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@in_own_session
+def apply_partitions(
+    spark: SparkSession,
+    source: str,
+    layouts: LearnedPartitions,
+    options: WriteOptions = WriteOptions(),
+    *,
+    at_once: int = 2,
+) -> ManagedTable:
+    """Rewrite some partitions of a Delta table in place, each in its own layout, several at once.
+
+    Partitions whose files are all in their layout already are left as they are.
+
+    Args:
+        at_once: rewrite so many at once. Each needs temporary space for its rows.
+        options: as for `apply`.
+    """
+    at_least_one("at_once", at_once)
+    if not isinstance(layouts, LearnedPartitions):
+        raise LayoutError("this is not a layout for each of some partitions: write it with apply")
+    if not is_delta(spark, source):
+        raise HedgerowError(f"only a Delta table is rewritten in place: {source} is none")
+    snapshot = open_source(spark, source).snapshot
+    assert snapshot is not None
+    files = files_of(snapshot, list(layouts))
+    done = _laid_out(spark, source, layouts, files)
+    left = {where: sum(snapshot.files.sizes_of(names).values()) for where, names in files.items() if where not in done}
+    _cover(snapshot, layouts)
+    progress, time_left = Progress("apply"), TimeLeft(sum(left.values()))
+    if done:
+        progress.report(f"{counted(len(done), 'partition')} of {len(layouts)} are in their layouts already")
+
+    def write(own: SparkSession, where: str) -> ManagedTable:
+        return apply(own, source, layouts[where], None, options, where=where)
+
+    failed: dict[str, HedgerowError] = {}
+    for count, (where, result) in enumerate(each_at_once(spark, write, list(left), at_once), len(done) + 1):
+        remaining = time_left.after(left[where])
+        if isinstance(result, HedgerowError):
+            failed[where] = result
+        else:
+            progress.report(f"{where} is committed, {count} of {len(layouts)}{remaining}")
+    if failed:
+        where, error = next(iter(failed.items()))
+        raise HedgerowError(
+            f"{counted(len(failed), 'partition')} of {len(layouts)} failed, and the others are committed; the same "
+            f"call goes on with those that are left: {where}: {error}"
+        ) from error
+    return ManagedTable.open(spark, source)
+
+
+def _laid_out(spark: SparkSession, source: str, layouts: LearnedPartitions, files: dict[str, list[str]]) -> list[str]:
+    """Return the conditions whose files are all in their layout."""
+    try:
+        parts = ManagedTable.open(spark, source).parts
+    except HedgerowError:  # the table is not managed yet
+        return []
+    done = []
+    for where, names in files.items():
+        own = {name for part in parts if part.layout == layouts[where].layout for name in part.known.names}
+        if own.issuperset(names):
+            done.append(where)
+    return done
+
+
+def _cover(snapshot: Snapshot, layouts: LearnedPartitions) -> None:
+    """Have Delta keep the statistics that any of the rewrites needs, for a later change would make them fail."""
+    predicates = [p for learned in layouts.values() for p in learned.predicates]
+    snapshot.cover(sorted({term_text(c) for p in predicates for c in columns_of(p)}))

@@ -1,0 +1,136 @@
+"""Each partition of a Delta table gets a layout of its own; several are learned and written at once."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import hedgerow as hr
+from hedgerow.core.errors import FormatError, HedgerowError, HedgerowWarning, LayoutError
+from hedgerow.spark.start.session import temporary_settings
+from tests.support.answers import attached_to, without_skipping
+from tests.support.lay_out import asking
+
+ROWS = 4000
+COLUMNS = ("id", "id % 10 AS k", "(id * 7919) % 1000 AS v", "IF(id < 3000, id DIV 1000 + 7, NULL) AS era")
+ASKED = [f"era = 7 AND k = {k}" for k in range(8)] + [f"era = 8 AND v < {v}" for v in range(50, 400, 50)]
+ASKED += [f"v BETWEEN {v} AND {v + 40}" for v in range(0, 900, 90)]
+OPTIONS = hr.LearnOptions(block_rows=150)
+
+
+@pytest.fixture
+def sales(delta: SparkSession, tmp_path: Path) -> str:
+    place = str(tmp_path / "sales")
+    delta.range(ROWS).selectExpr(*COLUMNS).repartition(2).write.format("delta").partitionBy("era").save(place)
+    return place
+
+
+def learned(spark: SparkSession, place: str, **options: object) -> hr.LearnedPartitions:
+    return hr.learn_partitions(spark, place, asking(ASKED, "sales"), "qdtree", OPTIONS, **options)  # type: ignore[arg-type]
+
+
+def versions(spark: SparkSession, place: str) -> int:
+    return spark.sql(f"DESCRIBE HISTORY delta.`{place}`").count()
+
+
+def check_answers(spark: SparkSession, place: str) -> None:
+    spark.read.format("delta").load(place).createOrReplaceTempView("sales")
+    for condition in (*ASKED, "era IS NULL AND k = 3", "id IN (5, 1500, 3999)"):
+        sql = f"SELECT * FROM sales WHERE {condition} ORDER BY id"
+        with without_skipping(spark):
+            expected = spark.sql(sql).collect()
+        assert spark.sql(sql).collect() == expected, condition
+
+
+def test_each_partition(delta: SparkSession, sales: str, tmp_path: Path) -> None:
+    with pytest.warns(HedgerowWarning, match="little is to be gained in 4 of 4 partitions") as warned:
+        layouts = learned(delta, sales, at_once=3)
+    assert len(warned) == 1
+    assert list(layouts) == ["era = 7", "era = 8", "era = 9", "era IS NULL"]
+    assert layouts["era = 7"].layout != layouts["era = 8"].layout
+    layouts.save(tmp_path / "layouts.json")
+    assert {where: one.layout for where, one in hr.LearnedPartitions.load(tmp_path / "layouts.json").items()} == {
+        where: one.layout for where, one in layouts.items()
+    }
+    before = versions(delta, sales)
+    with temporary_settings(delta, {"spark.sql.session.timeZone": "Asia/Tokyo"}):
+        table = hr.apply_partitions(delta, sales, layouts, at_once=3)
+        assert {part.entry.settings["spark.sql.session.timeZone"] for part in table.parts} == {"Asia/Tokyo"}
+    assert len({part.id for part in table.parts}) == len(layouts)
+    assert {part.layout for part in table.parts} == {one.layout for one in layouts.values()}
+    table.verify()
+    with attached_to(delta):
+        check_answers(delta, sales)
+        delta.sql("SELECT * FROM sales WHERE era = 7 AND k = 3").collect()
+        (scan,) = hr.last_query(delta)
+        assert scan.files_opened < sum(part.known.rows.size for part in table.parts) / 4
+    written = versions(delta, sales)
+    assert written >= before + len(layouts)
+    hr.apply_partitions(delta, sales, layouts)
+    assert versions(delta, sales) == written  # all are in their layouts already
+
+
+def test_an_era_of_partitions(delta: SparkSession, sales: str) -> None:
+    layouts = learned(delta, sales, partitions=["era < 9", "era IS NULL"])
+    table = hr.apply_partitions(delta, sales, layouts)
+    opened = {where: table.snapshot().names_where(where) for where in ("era < 9", "era = 9")}
+    known = {name for part in table.parts for name in part.known.names}
+    assert known.issuperset(opened["era < 9"]) and known.isdisjoint(opened["era = 9"])
+    with attached_to(delta):
+        check_answers(delta, sales)
+
+
+@pytest.mark.parametrize(
+    ("partitions", "message"),
+    [
+        (["era < 9", "era = 8"], "share a partition"),
+        (["era = 77"], "no partition of .* has era = 77"),
+        (["k = 3"], "picks whole partitions, only by era"),
+        (["era = '"], "picks whole partitions"),
+    ],
+)
+def test_refused_conditions(delta: SparkSession, sales: str, partitions: list[str], message: str) -> None:
+    with pytest.raises(HedgerowError, match=message):
+        learned(delta, sales, partitions=partitions)
+
+
+def test_refused_tables(delta: SparkSession, tmp_path: Path) -> None:
+    rows, plain, whole = (
+        delta.range(100).selectExpr(*COLUMNS),
+        str(tmp_path / "sales"),
+        str(tmp_path / "whole" / "sales"),
+    )
+    rows.write.parquet(plain)
+    rows.write.format("delta").save(whole)
+    with pytest.raises(HedgerowError, match=r"only a Delta table has partitions"):
+        learned(delta, plain)
+    with pytest.raises(HedgerowError, match="has no partitions"):
+        learned(delta, whole)
+    layouts = hr.LearnedPartitions({"era = 7": hr.learn(delta, plain, asking(ASKED, "sales"))})
+    with pytest.raises(HedgerowError, match="only a Delta table is rewritten in place"):
+        hr.apply_partitions(delta, plain, layouts)
+    with pytest.raises(LayoutError, match="write them with apply_partitions"):
+        hr.apply(delta, whole, layouts)  # type: ignore[arg-type]
+    with pytest.raises(LayoutError, match="write it with apply"):
+        hr.apply_partitions(delta, whole, layouts["era = 7"])  # type: ignore[arg-type]
+    with pytest.raises(FormatError, match=r"read them with LearnedPartitions.load"):
+        hr.Learned.from_json(layouts.to_json())
+
+
+def test_one_partition_fails(delta: SparkSession, sales: str) -> None:
+    """The others are committed; the same call goes on with the one that failed."""
+    layouts = learned(delta, sales)
+    before = versions(delta, sales)
+    (broken,) = Path(sales).glob("era=8/part-00000-*.parquet")
+    shutil.move(broken, broken.with_suffix(".gone"))
+    with pytest.raises(HedgerowError, match=r"1 partition of 4 failed, .* goes on with those that are left: era = 8:"):
+        hr.apply_partitions(delta, sales, layouts, at_once=4)
+    committed = versions(delta, sales) - before
+    shutil.move(broken.with_suffix(".gone"), broken)
+    hr.apply_partitions(delta, sales, layouts)
+    assert versions(delta, sales) == before + committed + 1
+    with attached_to(delta):
+        check_answers(delta, sales)
