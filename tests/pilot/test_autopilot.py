@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 import hedgerow as hr
 from hedgerow.core.learning.seconds import Estimate, RewriteCost, Speed
 from hedgerow.pilot import autopilot, look, search
+from hedgerow.pilot.autopilot import kept_options
 from hedgerow.pilot.decision import Decision, Figures
 from hedgerow.pilot.decision_notes import note
 from hedgerow.pilot.history import History
@@ -469,3 +470,14 @@ def test_small_rewrites_tell_what_a_large_one_takes(spark: SparkSession, request
     ):
         (side / "rewrite_cost.json").write_text(text)
         assert calibrated_cost(Folder(spark, table)) is None
+
+
+def test_the_options_for_writing_are_kept(spark: SparkSession, parquet: str, tmp_path: Path) -> None:
+    asked = hr.Workload.from_sql(["SELECT id FROM events WHERE number < 100"])
+    learned = hr.learn(spark, parquet, asked, options=hr.LearnOptions(block_rows=500))
+    given = hr.WriteOptions(700, ["id"], {"compression": "zstd"}, lookup_share=0.2, file_bytes="1GB")
+    for options in (given, hr.WriteOptions()):
+        table = hr.apply(spark, parquet, learned, str(tmp_path / "t"), options, overwrite=True)
+        again = hr.apply(spark, parquet, learned, str(tmp_path / "again"), kept_options(table), overwrite=True)
+        assert again.newest.entry.writing == table.newest.entry.writing
+        assert (again.newest.entry.writing.blocks_per_file > 1) == (options is given)

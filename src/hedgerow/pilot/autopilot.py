@@ -146,7 +146,8 @@ def _carry_out(
     if learned is not None:
         others = {name: source.origin for name, source in candidate.joins.others.items()}
         kept = with_kept_items(learned, candidate.managed)
-        written = apply(spark, table, kept, to, WriteOptions(other_tables=others), where=names)
+        options = replace(kept_options(candidate.managed), other_tables=others)
+        written = apply(spark, table, kept, to, options, where=names)
     else:
         assert candidate.managed is not None  # no other table has files without an index
         written = candidate.managed.lay_out(names or ())
@@ -155,6 +156,20 @@ def _carry_out(
     size, times = copies * decision.figures.candidate_bytes, 1 + int(candidate.files.times[candidate.chosen].max())
     seconds = round(perf_counter() - begun, 1)
     return replace(decision, outcome=Outcome(seconds, written.path, size, items, times, written.newest.id))
+
+
+def kept_options(managed: ManagedTable | None) -> WriteOptions:
+    """Return the options for writing that the table has; the defaults if it is not managed yet."""
+    if managed is None:
+        return WriteOptions()
+    writing = managed.newest.entry.writing
+    return WriteOptions(
+        max_block_rows=writing.max_block_rows,
+        sort_by=None if writing.by_key else writing.sort_by,
+        parquet=writing.options,
+        lookup_share=writing.lookup_share,
+        file_bytes=writing.file_bytes,
+    )
 
 
 def with_kept_items(learned: Learned, managed: ManagedTable | None) -> Learned:
