@@ -49,12 +49,12 @@ def test_a_small_append_never_rewrites_a_big_table() -> None:
     sizes, seconds = np.full(41, GB), np.r_[np.full(40, 0.01), 0.2]
     part = worth_moving(seconds, sizes, np.ones(41, bool), 10_000, 1e-7)
     assert part.tolist() == [False] * 40 + [True]
-    found = choose(Figures(41 * GB, GB, 10_000, 1.2, 1.0, 1e-7, is_new=True))
+    found = choose(Figures(41 * GB, GB, 10_000, 1.2, 1.0, 1e-7, "new files"))
     assert found.action == "new files" and found.cost == pytest.approx(GB * 1e-7)
     drifted = worth_moving(seconds + 0.2, sizes, np.ones(41, bool), 10_000, 1e-7)
     assert drifted.all()  # not because of the append
     assert choose(Figures(41 * GB, 41 * GB, 10_000, 9.0, 0.5, 1e-7)).action == "whole table"
-    few = choose(Figures(GB, 1 << 20, 10_000, 1.2, 1.0, 1e-7, is_new=True))
+    few = choose(Figures(GB, 1 << 20, 10_000, 1.2, 1.0, 1e-7, "new files"))
     assert few.action == "nothing" and "1.0 MB of new files wait for more" in few.reasons[0]
 
 
@@ -80,7 +80,7 @@ def test_a_forbidden_rewrite_has_its_gain_and_cost() -> None:
 
 def test_a_table_of_new_files_only_is_the_whole_table() -> None:
     """So it is after a rewrite that was killed just before its commit: there is an index, of none of its files."""
-    found = choose(Figures(GB, GB, 1e6, 5.0, 1.0, 1e-9, is_new=True))
+    found = choose(Figures(GB, GB, 1e6, 5.0, 1.0, 1e-9, "new files"))
     assert found.action == "whole table" and len(found.reasons) == 1
 
 
@@ -98,7 +98,7 @@ sizes = st.floats(0, 1e15)
 
 @given(
     *(sizes, st.floats(0, 1), st.floats(0, 1e6), seconds, seconds, seconds),
-    *(st.floats(1e-12, 1e-3), st.booleans(), st.floats(0, 5)),
+    *(st.floats(1e-12, 1e-3), st.sampled_from(["new files", "small files", "worst files"]), st.floats(0, 5)),
 )
 def test_bounds_hold_whatever_is_estimated(
     size: float,
@@ -108,14 +108,14 @@ def test_bounds_hold_whatever_is_estimated(
     then: float,
     described: float,
     rate: float,
-    is_new: bool,
+    action: str,
     before: float,
 ) -> None:
     settings, part = AutopilotSettings(), share * size
-    known = Figures(size, part, queries, now, then, rate, is_new, described, before * size, days_since_whole=0.5)
+    known = Figures(size, part, queries, now, then, rate, action, described, before * size, days_since_whole=0.5)
     found = choose(known, settings)
     amount = 0.0 if found.action in ("nothing", "statistics") else part
-    assert found.action != "new files" or (is_new and part >= settings.least_new)
+    assert found.action != "new files" or (action == "new files" and part >= settings.least_new)
     assert found.action != "whole table"  # it was rewritten half a day ago
     assert not amount or before * size + amount <= settings.rewrites * size
     if found.action != "nothing":

@@ -19,7 +19,7 @@ from hedgerow.pilot.follow import ended_by_signals, follow_changes
 from hedgerow.pilot.history import History
 from hedgerow.pilot.lock import table_lock
 from hedgerow.pilot.look import Look, Request, look_at, name_replacements
-from hedgerow.pilot.search import decide, decide_without_search
+from hedgerow.pilot.search import decide, decide_without_search, or_small_files
 from hedgerow.pilot.settings import AutopilotSettings
 from hedgerow.pipeline.apply import apply
 from hedgerow.pipeline.learn_options import QUICK, LearnOptions
@@ -125,7 +125,8 @@ def _decide(
     if isinstance(look, Decision):
         return look, None
     wait = look.reason_to_wait
-    decision, candidate = decide(look, begun) if wait is None else decide_without_search(look, wait)
+    found = decide(look, begun) if wait is None else decide_without_search(look, wait)
+    decision, candidate = or_small_files(look, *found)
     return replace(decision, reasons=(*decision.reasons, *name_replacements(look.replaced_by))), candidate
 
 
@@ -153,9 +154,10 @@ def _carry_out(
         written = candidate.managed.lay_out(names or ())
     assert decision.figures is not None  # the decision is about the candidate
     copies = 1 if learned is None else len(learned.copies)
-    size, times = copies * decision.figures.candidate_bytes, 1 + int(candidate.files.times[candidate.chosen].max())
+    times = candidate.files.times_in_all if candidate.is_join else candidate.files.times
+    size, most = copies * decision.figures.candidate_bytes, 1 + int(times[candidate.chosen].max())
     seconds = round(perf_counter() - begun, 1)
-    return replace(decision, outcome=Outcome(seconds, written.path, size, items, times, written.newest.id))
+    return replace(decision, outcome=Outcome(seconds, written.path, size, items, most, written.newest.id))
 
 
 def kept_options(managed: ManagedTable | None) -> WriteOptions:

@@ -10,6 +10,7 @@ First `worth_moving` picks the files that may pay for their own rewriting. Then 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
 import numpy as np
 
@@ -94,9 +95,8 @@ def _actions(figures: Figures, settings: AutopilotSettings) -> Iterator[tuple[Ac
     amount = figures.candidate_bytes
     if amount <= 0:
         return
-    action: Action = (
-        "whole table" if amount >= figures.table_bytes else "new files" if figures.is_new else "worst files"
-    )
+    is_whole = amount >= figures.table_bytes and figures.part != "small files"
+    action: Action = "whole table" if is_whole else cast("Action", figures.part)
     yield action, amount, cost.seconds(amount, 0), figures.seconds_then
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar, get_args, get_type_hints
 from hedgerow.core.learning.seconds import RewriteCost
 from hedgerow.pilot.clock import days_since, utc_now
 
-Action = Literal["nothing", "statistics", "new files", "worst files", "whole table"]
+Action = Literal["nothing", "statistics", "new files", "small files", "worst files", "whole table"]
 T = TypeVar("T")
 
 
@@ -29,7 +29,7 @@ class Figures:
     seconds_now: float
     seconds_then: float
     seconds_per_byte: float
-    is_new: bool = False  # no index describes the candidate's files
+    part: str = "worst files"  # the action, if the candidate is not the whole table
     seconds_described: float | None = None
     bytes_rewritten: float = 0.0  # in the period, by all rewrites
     days_since_whole: float | None = None  # since the last rewrite of the whole table
@@ -51,7 +51,7 @@ class Outcome:
     """The measured outcome of a decision that was carried out.
 
     `items`: the conditions and expressions in the new index. `times`: how often these rows were rewritten
-    recently, this time included.
+    recently, this time included; small files that were joined: since their insert.
     `part`: the part of the table that holds them now.
     """
 

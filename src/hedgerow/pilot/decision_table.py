@@ -14,7 +14,7 @@ from hedgerow.spark.start.session import in_own_session
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_FIGURES = [(f.name, pa.bool_() if f.name == "is_new" else pa.float64()) for f in fields(Figures)]
+_FIGURES = [(f.name, pa.string() if f.name == "part" else pa.float64()) for f in fields(Figures)]
 SCHEMA = pa.schema(
     [
         ("at", pa.string()),

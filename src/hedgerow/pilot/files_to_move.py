@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hedgerow.core.arrays import Bools, Floats
+from hedgerow.core.arrays import Bools, Floats, Ints
 from hedgerow.core.learning.seconds import Speed
 from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.core.pruning.evaluator import may_match
@@ -26,7 +26,8 @@ class Files:
     """The files of a table. A table that can only be rewritten as a whole counts as one file, without a `snapshot`.
 
     `opened`: the files that each query opens. `is_new`: no index describes the file. `times`: how often its rows were
-    rewritten recently. `newest`: it was written in the newest layout, as `append` would write it.
+    rewritten recently, and `times_in_all`: ever. `newest`: it was written in the newest layout, as `append` would write
+    it, and `blocks`: in which block of that, -1 for files of other layouts and of tables with partitions.
     """
 
     source: Source
@@ -36,6 +37,8 @@ class Files:
     is_new: Bools
     times: Floats
     newest: Bools
+    times_in_all: Floats
+    blocks: Ints
 
     def share_opened_of_newest(self) -> float:
         """Return the mean share of bytes in the newest layout that a query opens: an estimate for rows to come."""
@@ -71,11 +74,14 @@ def files_of(
     queries: Sequence[Query],
     workload: Workload,
     moved: Mapping[str, float],
+    moved_in_all: Mapping[str, float],
 ) -> Files:
-    """Return the files of the newest version of a table; `moved`: how often each part was moved recently."""
+    """Return the files of the newest version of a table.
+
+    `moved`: how often each part was moved recently. `moved_in_all`: how often at any time."""
     if source.version is None:
         size, is_new = np.array([source.size]), np.array([managed is None])
-        return Files(source, None, size, (), is_new, np.zeros(1), np.zeros(1, bool))
+        return Files(source, None, size, (), is_new, np.zeros(1), np.zeros(1, bool), np.zeros(1), np.full(1, -1))
     snapshot = delta_log(source.frame.sparkSession, source.origin).snapshot() if managed is None else managed.snapshot()
     count = len(snapshot.files)
     sizes = snapshot.files.sizes * (source.size / max(1, snapshot.files.sizes.sum()))
@@ -83,7 +89,7 @@ def files_of(
     if managed is None:
         every = np.ones(count, bool)
         opened = _opened_by_footers(snapshot, source.name, [(query, every) for query in queries], every)
-        return Files(source, snapshot, sizes, opened, every, times, newest)
+        return Files(source, snapshot, sizes, opened, every, times, newest, times, np.full(count, -1))
     layout = managed.newest.entry.layout
     for part in managed.parts:
         places = snapshot.files.places_of(part.known.sizes_by_name)
@@ -92,7 +98,24 @@ def files_of(
     indexed = managed.indexed(snapshot=snapshot)
     by_index = [(q, indexed.choose(q.predicate(managed.name)).opened) for q in managed.bound(workload)]
     opened = _opened_by_footers(snapshot, managed.name, by_index, ~indexed.is_known)
-    return Files(source, snapshot, sizes, opened, ~indexed.is_known, times, newest)
+    blocks, times_in_all = blocks_and_times(managed, snapshot, moved_in_all)
+    return Files(source, snapshot, sizes, opened, ~indexed.is_known, times, newest, times_in_all, blocks)
+
+
+def blocks_and_times(
+    managed: ManagedTable, snapshot: Snapshot, moved_in_all: Mapping[str, float]
+) -> tuple[Ints, Floats]:
+    """Return the block of each file in the newest layout, else -1, and how often its rows were rewritten in all."""
+    blocks, times = np.full(len(snapshot.files), -1), np.zeros(len(snapshot.files))
+    layout = managed.newest.entry.layout
+    for part in managed.parts:
+        known = part.known
+        for name, size, block in zip(known.names, known.sizes.tolist(), known.blocks.tolist(), strict=True):
+            place = snapshot.files.place_of(name, size)
+            if place is not None:
+                times[place] = max(times[place], moved_in_all.get(part.id, 0))
+                blocks[place] = block if part.entry.layout == layout else blocks[place]
+    return blocks, times
 
 
 def _opened_by_footers(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import takewhile
 
 import numpy as np
@@ -49,6 +50,16 @@ class History:
         """Return how many of the last searches found nothing, up to the last one after which something was done."""
         searches = (d for d in self.decisions if d.search_seconds)
         return sum(d.found_nothing(margin) for d in takewhile(lambda d: d.action == "nothing", searches))
+
+    def has_judged(self, time: str) -> bool:
+        """True if the table's files were judged since a time."""
+        since = datetime.fromisoformat(time)
+        return any(d.figures is not None and datetime.fromisoformat(d.at) >= since for d in self.decisions)
+
+    @property
+    def times_in_all(self) -> dict[str, float]:
+        """Return for each part how often its rows were rewritten, as far as is known."""
+        return {d.outcome.part: d.outcome.times for d in reversed(self.decisions) if d.outcome and d.outcome.part}
 
     def times_moved(self, cooldown: float) -> dict[str, float]:
         """Return for each part how often its rows were rewritten recently; infinity within the cooldown."""

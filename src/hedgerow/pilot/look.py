@@ -24,6 +24,7 @@ from hedgerow.pilot.joined_tables import names_of_joined, opened_with_joined, wh
 from hedgerow.pilot.others_rewrites import rewrites_of_others
 from hedgerow.pilot.recent_queries import RecentLog
 from hedgerow.pilot.settings import AutopilotSettings
+from hedgerow.pilot.small_files import has_new_small_files
 from hedgerow.pipeline.block_sizes import usual_speed
 from hedgerow.pipeline.calibrated_cost import (
     ASSUMED_SPREAD,
@@ -72,6 +73,7 @@ class Look:
     `replaced_by`: the commands of others that replaced a layout.
     `learned`: a layout for them; None: the table's newest. `share_left`: of the time that queries spend in these
     files now, the share that would be left. `joins`: the rows of other tables on which `queries` have conditions.
+    `is_join`: the candidate joins small files.
     """
 
     request: Request
@@ -92,6 +94,7 @@ class Look:
     learned: Learned | None = None
     share_left: float = 0.0
     joins: Joins = NO_JOINS
+    is_join: bool = False
 
     @property
     def items(self) -> int:
@@ -150,7 +153,7 @@ class Look:
             now,
             then if spent - left > least_gain * (now if whole else spent) else now,
             copies * self.cost.rate(items),
-            self.managed is not None and bool(files.is_new[chosen].all()),
+            self._part(chosen),
             described,
             history.bytes_rewritten,
             history.days_since_whole,
@@ -158,6 +161,12 @@ class Look:
             self.request.settings.price,
             self.cost_spread,
         )
+
+    def _part(self, chosen: Bools) -> str:
+        """Return the action that rewrites only these files."""
+        if self.is_join:
+            return "small files"
+        return "new files" if self.managed is not None and self.files.is_new[chosen].all() else "worst files"
 
     def candidate_figures(self) -> Figures:
         """Return the figures of the candidate."""
@@ -193,7 +202,8 @@ def look_at(spark: SparkSession, table: str, log: QueryLog, request: Request, hi
     replaced_by = rewrites_of_others(managed)
     if len(replaced_by) >= settings.stand_back:
         return Decision("nothing", (f"it stands back, because others replace its layouts: {', '.join(replaced_by)}",))
-    if wait is not None and new_bytes(managed) < max(1.0, settings.least_new):
+    has_work = new_bytes(managed) >= max(1.0, settings.least_new)
+    if wait is not None and not has_work and not has_new_small_files(managed, history, settings):
         return Decision("nothing", (wait, *name_replacements(replaced_by)))
     if others:
         recent = RecentLog.read(log, settings.half_life, None if last is None else last.at, others)
@@ -206,7 +216,8 @@ def look_at(spark: SparkSession, table: str, log: QueryLog, request: Request, hi
     if (too_small := reason_to_skip(source.size, settings)) is not None:
         return Decision("nothing", (too_small,))
     with step(spark, "looking at the layout"):
-        files = files_of(source, managed, queries, workload, history.times_moved(settings.cooldown))
+        moved, moved_in_all = history.times_moved(settings.cooldown), history.times_in_all
+        files = files_of(source, managed, queries, workload, moved, moved_in_all)
     speed = usual_speed(source)
     seconds = seconds_in(files, managed, queries, workload, speed)
     # Queries cannot save more time than they take by the log.

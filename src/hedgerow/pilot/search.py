@@ -14,6 +14,7 @@ from hedgerow.core.errors import HedgerowWarning, counted
 from hedgerow.pilot.choose import choose
 from hedgerow.pilot.decision import Decision
 from hedgerow.pilot.look import Look, nothing
+from hedgerow.pilot.small_files import worth_joining
 from hedgerow.pipeline.learn import learn_layout
 from hedgerow.pipeline.query_kinds import why_refused
 from hedgerow.tables.formats import LacksCapability
@@ -69,6 +70,22 @@ def decide_without_search(look: Look, reason: str) -> tuple[Decision, Look]:
     candidate = replace(look, chosen=chosen, share_left=share_left)
     decision = choose(candidate.candidate_figures(), look.request.settings)
     return _finish(decision, (reason, *decision.reasons), 0.0), candidate
+
+
+def or_small_files(look: Look, decision: Decision, candidate: Look | None) -> tuple[Decision, Look | None]:
+    """Return the decision, or that to join small files, if nothing else is to be done and this pays."""
+    settings = look.request.settings
+    if decision.action != "nothing" or look.managed is None:
+        return decision, candidate
+    chosen, saved = worth_joining(look.files, look.speed, look.expected_queries, look.cost.rate(0), settings)
+    if not chosen.any():
+        return decision, candidate
+    spent = float(look.file_seconds[chosen].sum())
+    joined = replace(look, chosen=chosen, share_left=1 - saved / max(1e-9, spent), is_join=True)
+    found = choose(joined.candidate_figures(), settings)
+    if found.action == "nothing":
+        return decision, candidate
+    return _finish(found, (*decision.reasons, *found.reasons), decision.search_seconds), joined
 
 
 def _finish(decision: Decision, reasons: tuple[str, ...], search_seconds: float) -> Decision:
