@@ -19,6 +19,7 @@ from bench.suites import (
     correlated_like,
     draws,
     errorlog,
+    errorlog_seconds,
     estimates,
     features,
     fig3,
@@ -78,6 +79,15 @@ SUITES: dict[str, Suite] = {
     "errorlog-int": Suite(partial(errorlog.run, INTERNAL), "Crash reports of many branches with builds every day", 25),
     "errorlog-ext": Suite(
         partial(errorlog.run, EXTERNAL), "Crash reports of thousands of applications on few releases", 45
+    ),
+    "errorlog-int-seconds": Suite(
+        partial(errorlog_seconds.run, INTERNAL),
+        "The first log at the paper's size, in seconds, cold and warm",
+        90,
+        "ratio",
+    ),
+    "errorlog-ext-seconds": Suite(
+        partial(errorlog_seconds.run, EXTERNAL), "The second log at the paper's size, in seconds", 90, "ratio"
     ),
     "best-tree": Suite(best_tree.run, "How near trees come to the best tree of the same cuts", 30, is_study=True),
     "zcurves": Suite(zcurves.run, "Four tables of the shapes that Z-orders were tried on", 60),
@@ -194,6 +204,7 @@ SUITES_OF = {  # of each paper
     "qdtree": (
         *("fig3", "fig4", "fig8", "tpch-month", "errorlog-int", "errorlog-ext", "frontier", "prune", "route-rows"),
         *("tpch-month-physical", "errorlog-int-physical", "errorlog-ext-physical"),
+        *("errorlog-int-seconds", "errorlog-ext-seconds"),
     ),
     "thesis": ("workloads", "features", "estimates", "merge", "replay", "replay-physical"),
     "pando": ("correlated-like", "tpch", "tpcds", "several-trees", "correlated-like-physical", "tpch-physical"),
