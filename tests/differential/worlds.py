@@ -128,6 +128,7 @@ class Plan:
     converted: bool = False
     lookups: bool = False  # every column that is looked up has a filter, whatever it gains
     trees: int = 1  # layouts, each of a full copy
+    file_bytes: str | None = None  # neighbouring blocks share files
     functions: bool = False  # its queries call users' functions, declared in version 1
 
     @property
@@ -218,6 +219,7 @@ def a_plan(random: Random, number: str, kind: str) -> Plan:
         random.choice(("qdtree", "qdtree", "range")), random.choice((8, 12, 20)),
         random.choice(FOLDERS) if kind in ("names", "any") and format_ == "parquet" else "t", lookups=kind == "lookups",
         trees=2 if kind == "trees" else 1, functions=kind == "functions",
+        file_bytes=random.choice((None, None, "2KB", "8KB")),
     )  # fmt: skip
     if kind == "foreign":
         return replace(plan, history=_alien(random, plan, random.choice(("", "sub"))))
@@ -474,11 +476,9 @@ def made(plan: Plan) -> list[str]:
         f'learned = hr.learn(spark, source, workload, {plan.learner!r}, options, table="t", trees={plan.trees})',
     ]
     to, how = (", table", ['table = place + "/" + folder']) if plan.format == "parquet" else ("", [])
-    if plan.lookups:
-        filters = "options=hr.WriteOptions(lookup_share=1.0)"
-        lines += [*how, *GAINS[:2], f"hr.apply(spark, source, learned{to}, {filters})", GAINS[2]]
-    else:
-        lines += [*how, f"hr.apply(spark, source, learned{to})"]
+    share = "lookup_share=1.0, " if plan.lookups else ""
+    write = f"hr.apply(spark, source, learned{to}, options=hr.WriteOptions({share}file_bytes={plan.file_bytes!r}))"
+    lines += [*how, *([*GAINS[:2], write, GAINS[2]] if plan.lookups else [write])]
     lines += [r'table_glob = re.sub(r"([\\{}\[\]*?])", r"\\\1", table)']
     return lines
 

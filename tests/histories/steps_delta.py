@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 import hedgerow as hr
+from hedgerow.spark.storage.delta_log import delta_log
 from tests.histories.model import FIELDS, WIDER, Field, Row, a_row, a_value, arrow, literal, some_rows, without_nan
 from tests.histories.world import (
     Declined,
@@ -17,6 +18,7 @@ from tests.histories.world import (
     Table,
     World,
     a_layout,
+    how_to_write,
     ours,
     registry,
     relearned,
@@ -66,7 +68,7 @@ def create(world: World, r: Random) -> str:
         world.frame(world.plain, fields, rows).write.parquet(source)
         told, layout = a_layout(world, r, replace(table, path=source))
         with ours():
-            hr.apply(world.attached, source, layout, table.path)
+            hr.apply(world.attached, source, layout, table.path, how_to_write(r, layout))
         world.plain.sql(f"CONVERT TO DELTA parquet.`{table.path}`")
         table.kind = "delta"
         return f"{len(rows)} rows as Parquet by Hedgerow ({told}), then CONVERT TO DELTA"
@@ -91,7 +93,7 @@ def create(world: World, r: Random) -> str:
 def apply(world: World, r: Random) -> str:
     told, layout = a_layout(world, r, world.main)
     with ours():
-        hr.apply(world.attached, world.main.path, layout)
+        hr.apply(world.attached, world.main.path, layout, options=how_to_write(r, layout))
     return f"apply {told}"
 
 
@@ -107,8 +109,25 @@ def apply_to_part(world: World, r: Random) -> str:
             files = sorted(hr.table(world.plain, table.path).files())
         where = r.sample(files, r.randrange(1, len(files) + 1)) if files else []
     with ours():
-        hr.apply(world.attached, table.path, layout, where=where)
+        hr.apply(world.attached, table.path, layout, options=how_to_write(r, layout), where=where)
     return f"apply where={where if isinstance(where, str) else f'{len(where)} files'} {told}"
+
+
+@step(3)
+def apply_partitions(world: World, r: Random) -> str:
+    """Some partitions, each in a layout of its own, at the same time."""
+    table = world.main
+    if not table.partitions:
+        raise NotNow
+    with ours():
+        partitions = delta_log(world.attached, table.path).snapshot().partitions()
+    if not partitions:
+        raise NotNow
+    chosen = {where: a_layout(world, r, table)[1] for where in r.sample(partitions, min(3, len(partitions)))}
+    layouts, how = hr.LearnedPartitions(chosen), how_to_write(r, None)
+    with ours():
+        hr.apply_partitions(world.attached, table.path, layouts, how, at_once=3)
+    return f"apply_partitions to {', '.join(chosen)}"
 
 
 @step(3)

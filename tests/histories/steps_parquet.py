@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import hedgerow as hr
 from tests.histories import steps_delta
 from tests.histories.model import ARROW, FIELDS, WIDER, Field, Row, arrow, without_nan
-from tests.histories.world import NotNow, Table, World, a_layout, ours, registry, relearned
+from tests.histories.world import NotNow, Table, World, a_layout, how_to_write, ours, registry, relearned
 
 KINDS, step = registry()
 START = ("create",)
@@ -97,7 +97,9 @@ def _write(world: World, r: Random, table: Table) -> str:
     world.frame(world.plain, table.fields, table.rows).repartition(2).write.parquet(source)
     told, layout = a_layout(world, r, replace(table, path=source))
     with ours():
-        hr.apply(world.attached, source, layout, table.path, overwrite=os.path.exists(table.path))
+        hr.apply(
+            world.attached, source, layout, table.path, how_to_write(r, layout), overwrite=os.path.exists(table.path)
+        )
     return f"apply {told}"
 
 

@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import hedgerow as hr
 from hedgerow.core.errors import EngineError
+from hedgerow.core.layouts.overlap import OverlapLayout
 from tests.histories.model import Field, Row, a_condition, a_sharp_condition, frame, rows_of
 
 ENABLED = "hedgerow.enabled"
@@ -156,6 +157,12 @@ def ours() -> Iterator[None]:
         raise
     except Exception as error:
         raise RawError(f"{type(error).__name__}: {' '.join(str(error).split())[:400]}") from error
+
+
+def how_to_write(r: Random, layout: Any) -> hr.WriteOptions:
+    """Some tables have files of several blocks."""
+    may_share = not isinstance(getattr(layout, "layout", layout), OverlapLayout)
+    return hr.WriteOptions(file_bytes=r.choice((None, None, "2KB", "8KB")) if may_share else None)
 
 
 def a_layout(world: World, r: Random, table: Table, source: Any = None) -> tuple[str, Any]:
