@@ -125,8 +125,8 @@ def _decide(
     if isinstance(look, Decision):
         return look, None
     wait = look.reason_to_wait
-    found = decide(look, begun) if wait is None else decide_without_search(look, wait)
-    decision, candidate = or_small_files(look, *found)
+    decision, candidate = decide(look, begun) if wait is None else decide_without_search(look, wait)
+    decision, candidate = or_small_files(look, decision, candidate)
     return replace(decision, reasons=(*decision.reasons, *name_replacements(look.replaced_by))), candidate
 
 

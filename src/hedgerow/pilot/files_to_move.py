@@ -109,8 +109,8 @@ def blocks_and_times(
     blocks, times = np.full(len(snapshot.files), -1), np.zeros(len(snapshot.files))
     layout = managed.newest.entry.layout
     for part in managed.parts:
-        known = part.known
-        for name, size, block in zip(known.names, known.sizes.tolist(), known.blocks.tolist(), strict=True):
+        files = part.known
+        for name, size, block in zip(files.names, files.sizes.tolist(), files.blocks.tolist(), strict=True):
             place = snapshot.files.place_of(name, size)
             if place is not None:
                 times[place] = max(times[place], moved_in_all.get(part.id, 0))

@@ -82,10 +82,10 @@ def or_small_files(look: Look, decision: Decision, candidate: Look | None) -> tu
         return decision, candidate
     spent = float(look.file_seconds[chosen].sum())
     joined = replace(look, chosen=chosen, share_left=1 - saved / max(1e-9, spent), is_join=True)
-    found = choose(joined.candidate_figures(), settings)
-    if found.action == "nothing":
+    to_join = choose(joined.candidate_figures(), settings)
+    if to_join.action == "nothing":
         return decision, candidate
-    return _finish(found, (*decision.reasons, *found.reasons), decision.search_seconds), joined
+    return _finish(to_join, (*decision.reasons, *to_join.reasons), decision.search_seconds), joined
 
 
 def _finish(decision: Decision, reasons: tuple[str, ...], search_seconds: float) -> Decision:

@@ -25,9 +25,7 @@ class AutopilotSettings:
     least_new: float = 128 << 20  # Fewer bytes in new files wait for more.
     margin: float = 1.5  # The gain has to be at least this multiple of the cost.
     rewrites: float = 2.0  # Each byte is rewritten at most this often in a period.
-    new_rewrites: float = (
-        3.0  # From its insert on, a byte is rewritten at most this often to lay out and join new files.
-    )
+    new_rewrites: float = 3.0  # To lay out and join new files, a byte is rewritten at most this often since its insert.
     cooldown: float = 1.0  # This many days have to pass between two rewrites of the same rows.
     most_bytes: float = float("inf")  # One run rewrites at most this many bytes.
     stand_back: float = 2.0  # After OPTIMIZE of others has replaced its layouts this often, it rewrites no more.
@@ -39,7 +37,7 @@ class AutopilotSettings:
     without_news: float = 10.0  # Without news, search again once they ran this many intervals.
     longest_backoff: float = 10.0  # Searches that found nothing lengthen both at most by this factor.
     early_search: float = 3.0  # Search earlier once unexpected queries took this many times as long as the last search.
-    join_at: float = 4.0  # So many files of a block are joined, if queries open them often enough.
+    join_at: float = 4.0  # Files of a block are joined once there are so many, if queries open them often enough.
     least_gain: float = 0.05  # A gain below this share of the time counts as none: estimates have errors.
     nearly_all: float = 0.8  # If files with this share of the bytes pay for a rewrite, rewrite all.
     far_fewer: float = 0.5  # Learn again if the files that pay hold less than this share of those learned for.

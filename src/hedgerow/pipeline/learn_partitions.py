@@ -72,7 +72,7 @@ def learn_partitions(
     layouts: dict[str, Learned] = {}
     progress, time_left = Progress("learn"), TimeLeft(sum(sizes.values()))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", HedgerowWarning)  # one warning speaks of all partitions
+        warnings.simplefilter("ignore", HedgerowWarning)  # they are told once, of all partitions
         for where, result in each_at_once(spark, learned, list(files), at_once):
             if isinstance(result, HedgerowError):
                 raise HedgerowError(f"no layout could be learned for {where}: {result}") from result
@@ -85,8 +85,8 @@ def learn_partitions(
 
 def _warn(layouts: LearnedPartitions) -> None:
     """Warn of partitions in which little is to be gained, and of kinds of queries that get slower."""
-    little = {where: one.usual for where, one in layouts.items() if one.usual is None or not one.usual.pays}
+    little = {where: layout.usual for where, layout in layouts.items() if not (layout.usual and layout.usual.pays)}
     why = [f"{where}: {usual or 'it is so small that Spark reads it in no time'}" for where, usual in little.items()]
     warn(f"little is to be gained in {len(little)} of {counted(len(layouts), 'partition')}", why)
-    slower = [f"{where}: {kind}" for where, one in layouts.items() for kind in one.slower]
+    slower = [f"{where}: {kind}" for where, layout in layouts.items() for kind in layout.slower]
     warn("these layouts make some kinds of queries slower", slower)

@@ -248,8 +248,8 @@ class Snapshot:
             raise HedgerowError(f"{self.log.path} has no partitions")
         in_log = {name: physical for physical, name in self.physical.items()}
         values = [f"partitionValues[{quote_string(in_log[name])}]" for name in columns]
-        found = _as_frame(self.log.spark, self.java.allFiles().toDF()).selectExpr(*values).distinct().collect()
-        return [" AND ".join(map(self._equals, columns, row)) for row in sorted(map(tuple, found), key=str)]
+        rows = _as_frame(self.log.spark, self.java.allFiles().toDF()).selectExpr(*values).distinct().collect()
+        return [" AND ".join(map(self._equals, columns, row)) for row in sorted(map(tuple, rows), key=str)]
 
     def _equals(self, column: str, value: str | None) -> str:
         """Return the condition that a partition column has the value in Delta's log."""
