@@ -9,8 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hedgerow.core.errors import HedgerowError, LayoutError, counted
-from hedgerow.core.predicates.nodes import columns_of
-from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.progress import Progress
 from hedgerow.core.time_left import TimeLeft
 from hedgerow.pipeline.apply import apply
@@ -19,8 +17,8 @@ from hedgerow.pipeline.learned_partitions import LearnedPartitions, files_of
 from hedgerow.pipeline.write_options import WriteOptions
 from hedgerow.spark.start.at_once import each_at_once
 from hedgerow.spark.start.session import in_own_session
-from hedgerow.spark.storage.delta_log import Snapshot, is_delta
-from hedgerow.spark.storage.source import open_source
+from hedgerow.spark.storage.delta_log import delta_log, is_delta
+from hedgerow.tables.delta.rewrite import cover_queried
 from hedgerow.tables.managed import ManagedTable
 
 if TYPE_CHECKING:
@@ -49,12 +47,12 @@ def apply_partitions(
         raise LayoutError("this is not a layout for each of some partitions: write it with apply")
     if not is_delta(spark, source):
         raise HedgerowError(f"only a Delta table is rewritten in place: {source} is none")
-    snapshot = open_source(spark, source).snapshot
-    assert snapshot is not None
+    snapshot = delta_log(spark, source).snapshot()
     files = files_of(snapshot, list(layouts))
     done = _laid_out(spark, source, layouts, files)
     left = {where: sum(snapshot.files.sizes_of(names).values()) for where, names in files.items() if where not in done}
-    _cover(snapshot, layouts)
+    # One change of the table's properties before all rewrites, because it would make those that run fail.
+    cover_queried(snapshot, [p for learned in layouts.values() for p in learned.predicates])
     progress, time_left = Progress("apply"), TimeLeft(sum(left.values()))
     if done:
         progress.report(f"{counted(len(done), 'partition')} of {len(layouts)} are in their layouts already")
@@ -90,9 +88,3 @@ def _laid_out(spark: SparkSession, source: str, layouts: LearnedPartitions, file
         if own.issuperset(names):
             done.append(where)
     return done
-
-
-def _cover(snapshot: Snapshot, layouts: LearnedPartitions) -> None:
-    """Have Delta keep the statistics that any of the rewrites needs, for a later change would make them fail."""
-    predicates = [p for learned in layouts.values() for p in learned.predicates]
-    snapshot.cover(sorted({term_text(c) for p in predicates for c in columns_of(p)}))

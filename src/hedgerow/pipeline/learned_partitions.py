@@ -3,53 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
-from hedgerow.core.errors import FormatError, HedgerowError
-from hedgerow.core.text_file import write_text
-from hedgerow.pipeline.learned import Learned, read_text
+from hedgerow.core.errors import HedgerowError
+from hedgerow.pipeline.learned_layouts import LearnedLayouts, layouts_of
 from hedgerow.spark.storage.delta_log import Snapshot
 
 
 @dataclass(frozen=True)
-class LearnedPartitions(Mapping[str, Learned]):
+class LearnedPartitions(LearnedLayouts):
     """A layout for each of some conditions on a table's partition columns, such as `month = '2026-11'`."""
 
-    layouts: Mapping[str, Learned]
-
-    def __getitem__(self, where: str) -> Learned:
-        return self.layouts[where]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.layouts)
-
-    def __len__(self) -> int:
-        return len(self.layouts)
+    MADE_BY = "learn_partitions"
 
     def __str__(self) -> str:
         return "\n".join(f"{where}: {learned}" for where, learned in self.layouts.items())
 
     def to_json(self) -> str:
-        layouts = {where: json.loads(learned.to_json()) for where, learned in self.layouts.items()}
-        return json.dumps({"hedgerow_partitions": layouts})
+        return json.dumps({"hedgerow_partitions": self._saved()})
 
-    @staticmethod
-    def from_json(value: str) -> LearnedPartitions:
-        """Read the text of `to_json`; FormatError for any other."""
-        try:
-            saved = json.loads(value)["hedgerow_partitions"].items()
-            return LearnedPartitions({where: Learned.from_json(json.dumps(layout)) for where, layout in saved})
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise FormatError("these are no layouts that `learn_partitions` made, or damaged ones") from error
-
-    def save(self, path: str | Path) -> None:
-        write_text(path, self.to_json(), "the layout")
-
-    @staticmethod
-    def load(path: str | Path) -> LearnedPartitions:
-        return LearnedPartitions.from_json(read_text(path))
+    @classmethod
+    def _of_saved(cls, saved: dict[str, Any]) -> LearnedPartitions:
+        return LearnedPartitions(layouts_of(saved["hedgerow_partitions"]))
 
 
 def files_of(snapshot: Snapshot, conditions: Sequence[str]) -> dict[str, list[str]]:

@@ -3,36 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
-from hedgerow.core.errors import FormatError
 from hedgerow.core.layouts.curve import CurveLayout
 from hedgerow.core.predicates.nodes import Predicate, columns_of
 from hedgerow.core.predicates.predicate_json import decode, encode
-from hedgerow.core.text_file import write_text
 from hedgerow.core.workload.references import Reference
-from hedgerow.pipeline.learned import Learned, read_text
+from hedgerow.pipeline.learned import Learned
+from hedgerow.pipeline.learned_layouts import LearnedLayouts, layouts_of
 
 ONE_BLOCK = CurveLayout((), (), ())
 
 
 @dataclass(frozen=True)
-class LearnedTables(Mapping[str, Learned]):
+class LearnedTables(LearnedLayouts):
     """The layouts of several tables, by name, and the foreign keys that were used."""
 
-    layouts: Mapping[str, Learned]
+    MADE_BY = "learn_tables"
     references: tuple[Reference, ...] = ()
-
-    def __getitem__(self, name: str) -> Learned:
-        return self.layouts[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.layouts)
-
-    def __len__(self) -> int:
-        return len(self.layouts)
 
     def __str__(self) -> str:
         return "\n".join([*map(str, self.layouts.values()), *(f"by the key {key}" for key in self.references)])
@@ -52,25 +42,12 @@ class LearnedTables(Mapping[str, Learned]):
         return list(ordered)
 
     def to_json(self) -> str:
-        layouts = {name: json.loads(learned.to_json()) for name, learned in self.layouts.items()}
-        return json.dumps({"hedgerow_tables": layouts, "keys": list(map(encode, self.references))})
+        return json.dumps({"hedgerow_tables": self._saved(), "keys": list(map(encode, self.references))})
 
-    @staticmethod
-    def from_json(value: str) -> LearnedTables:
-        """Read the text of `to_json`; FormatError for any other."""
-        try:
-            saved = json.loads(value)
-            layouts = {name: Learned.from_json(json.dumps(layout)) for name, layout in saved["hedgerow_tables"].items()}
-            return LearnedTables(layouts, tuple(decode(key, (Reference,)) for key in saved["keys"]))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise FormatError("these are no layouts that `learn_tables` made, or damaged ones") from error
-
-    def save(self, path: str | Path) -> None:
-        write_text(path, self.to_json(), "the layout")
-
-    @staticmethod
-    def load(path: str | Path) -> LearnedTables:
-        return LearnedTables.from_json(read_text(path))
+    @classmethod
+    def _of_saved(cls, saved: dict[str, Any]) -> LearnedTables:
+        keys = tuple(decode(key, (Reference,)) for key in saved["keys"])
+        return LearnedTables(layouts_of(saved["hedgerow_tables"]), keys)
 
 
 def in_one_block(name: str, predicates: Sequence[Predicate]) -> Learned:

@@ -180,9 +180,14 @@ def _prepared_snapshot(table: DeltaFiles, plan: Plan) -> Snapshot:
     options_of(plan.writing)
     snapshot = table.snapshot()
     snapshot.refuse()
-    schema = schema_at(snapshot)
-    snapshot.cover(sorted({term_text(c) for p in plan.predicates for c in columns_of(p) if term_text(c) in schema}))
+    cover_queried(snapshot, plan.predicates)
     return table.snapshot()
+
+
+def cover_queried(snapshot: Snapshot, predicates: Sequence[Predicate]) -> None:
+    """Set Delta to keep statistics of the columns in some conditions."""
+    schema = schema_at(snapshot)
+    snapshot.cover(sorted({term_text(c) for p in predicates for c in columns_of(p) if term_text(c) in schema}))
 
 
 def _undo(table: DeltaFiles, transaction: Rewrite, listed: Entry | None) -> None:
