@@ -141,9 +141,9 @@ def _timed(
             _drop_from_cache(files[way.name])
             for times in (cold, warm):
                 begun = time.perf_counter()
-                found = way.frame(sql).collect()
+                rows = way.frame(sql).collect()
                 times[way.name][number] = time.perf_counter() - begun
-            answers.add("\n".join(answer(found, sql)))
+            answers.add("\n".join(answer(rows, sql)))
             if way.attached:
                 hedgerow.detach(spark)
         assert len(answers) == 1, f"the tables give several answers: {sql}"

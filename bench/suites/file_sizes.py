@@ -70,19 +70,19 @@ def _measured(
     place: str,
     store: ObjectStore | None,
 ) -> dict[str, Any]:
-    def way(name: str, table: str, attached: bool) -> Way:
+    def way_to(name: str, table: str, attached: bool) -> Way:
         return Way(name, lambda: spark.read.parquet(table), spark.sql, attached=attached)
 
     def before() -> None:
         if store:
             spark._jvm.org.apache.hadoop.fs.FileSystem.closeAll()  # type: ignore[union-attr]
 
-    plain = [way(name, table, False) for name, table in tables.items()]
-    attached = [way(f"{name}, attached", table, True) for name, table in tables.items()]
+    plain = [way_to(name, table, False) for name, table in tables.items()]
+    attached = [way_to(f"{name}, attached", table, True) for name, table in tables.items()]
     requests = {}
     if store:
         store.delay = DELAY
-        requests = {one.name: _requests(spark, data, one, store) for one in (*plain, *attached)}
+        requests = {way.name: _requests(spark, data, way, store) for way in (*plain, *attached)}
     times = timed(spark, data, [*plain, *attached], before)
     seconds = {name: sum(of) for name, of in times.medians.items()}
     kinds = list(dict.fromkeys(kind for kind, _ in data.timed))
@@ -99,7 +99,7 @@ def _measured(
         ratio=round(seconds["128 MB, attached"] / seconds["a block, attached"], 3),
         details={
             "seconds": {name: round(of, 2) for name, of in seconds.items()},
-            "files": {one.name: len(one.table().inputFiles()) for one in plain},
+            "files": {way.name: len(way.table().inputFiles()) for way in plain},
             "requests": requests,
             "kind_ms": {
                 kind: {name: round(1000 * sum(of[q] for q in own)) for name, of in times.medians.items()}

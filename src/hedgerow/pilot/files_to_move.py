@@ -85,37 +85,35 @@ def files_of(
     snapshot = delta_log(source.frame.sparkSession, source.origin).snapshot() if managed is None else managed.snapshot()
     count = len(snapshot.files)
     sizes = snapshot.files.sizes * (source.size / max(1, snapshot.files.sizes.sum()))
-    times, newest = np.zeros(count), np.zeros(count, bool)
     if managed is None:
-        every = np.ones(count, bool)
+        times, newest, every = np.zeros(count), np.zeros(count, bool), np.ones(count, bool)
         opened = _opened_by_footers(snapshot, source.name, [(query, every) for query in queries], every)
         return Files(source, snapshot, sizes, opened, every, times, newest, times, np.full(count, -1))
-    layout = managed.newest.entry.layout
-    for part in managed.parts:
-        places = snapshot.files.places_of(part.known.sizes_by_name)
-        times[places] = np.maximum(times[places], moved.get(part.id, 0))
-        newest[places] |= part.entry.layout == layout
+    past = past_of(managed, snapshot, moved, moved_in_all)
     indexed = managed.indexed(snapshot=snapshot)
     by_index = [(q, indexed.choose(q.predicate(managed.name)).opened) for q in managed.bound(workload)]
     opened = _opened_by_footers(snapshot, managed.name, by_index, ~indexed.is_known)
-    blocks, times_in_all = blocks_and_times(managed, snapshot, moved_in_all)
-    return Files(source, snapshot, sizes, opened, ~indexed.is_known, times, newest, times_in_all, blocks)
+    return Files(source, snapshot, sizes, opened, ~indexed.is_known, *past)
 
 
-def blocks_and_times(
-    managed: ManagedTable, snapshot: Snapshot, moved_in_all: Mapping[str, float]
-) -> tuple[Ints, Floats]:
-    """Return the block of each file in the newest layout, else -1, and how often its rows were rewritten in all."""
-    blocks, times = np.full(len(snapshot.files), -1), np.zeros(len(snapshot.files))
-    layout = managed.newest.entry.layout
+def past_of(
+    managed: ManagedTable, snapshot: Snapshot, moved: Mapping[str, float], moved_in_all: Mapping[str, float]
+) -> tuple[Floats, Bools, Floats, Ints]:
+    """Return `times`, `newest`, `times_in_all` and `blocks` of a Delta table's files, as in `Files`."""
+    count, layout = len(snapshot.files), managed.newest.entry.layout
+    times, newest, times_in_all, blocks = np.zeros(count), np.zeros(count, bool), np.zeros(count), np.full(count, -1)
+    # In a table with partitions, the number in a file's name is not that of a block.
+    has_blocks = not delta_log(managed.spark, managed.path).snapshot().partition_columns
     for part in managed.parts:
-        files = part.known
-        for name, size, block in zip(files.names, files.sizes.tolist(), files.blocks.tolist(), strict=True):
-            place = snapshot.files.place_of(name, size)
-            if place is not None:
-                times[place] = max(times[place], moved_in_all.get(part.id, 0))
-                blocks[place] = block if part.entry.layout == layout else blocks[place]
-    return blocks, times
+        present = [snapshot.files.place_of(name, size) for name, size in part.known.sizes_by_name.items()]
+        in_part = [i for i, place in enumerate(present) if place is not None]
+        places = [place for place in present if place is not None]
+        times[places] = np.maximum(times[places], moved.get(part.id, 0))
+        times_in_all[places] = np.maximum(times_in_all[places], moved_in_all.get(part.id, 0))
+        if part.entry.layout == layout:
+            newest[places] = True
+            blocks[places] = part.known.blocks[in_part] if has_blocks else -1
+    return times, newest, times_in_all, blocks
 
 
 def _opened_by_footers(

@@ -25,7 +25,7 @@ class AutopilotSettings:
     least_new: float = 128 << 20  # Fewer bytes in new files wait for more.
     margin: float = 1.5  # The gain has to be at least this multiple of the cost.
     rewrites: float = 2.0  # Each byte is rewritten at most this often in a period.
-    new_rewrites: float = 3.0  # To lay out and join new files, a byte is rewritten at most this often since its insert.
+    new_rewrites: float = 3.0  # A byte is rewritten at most this often since its insert, to lay out and join new files.
     cooldown: float = 1.0  # This many days have to pass between two rewrites of the same rows.
     most_bytes: float = float("inf")  # One run rewrites at most this many bytes.
     stand_back: float = 2.0  # After OPTIMIZE of others has replaced its layouts this often, it rewrites no more.

@@ -19,10 +19,9 @@ import numpy as np
 from hedgerow.core.arrays import Bools, Floats, Ints
 from hedgerow.core.learning.seconds import Speed
 from hedgerow.pilot.file_seconds import seconds_in_files
-from hedgerow.pilot.files_to_move import Files, blocks_and_times
+from hedgerow.pilot.files_to_move import Files, past_of
 from hedgerow.pilot.history import History
 from hedgerow.pilot.settings import AutopilotSettings
-from hedgerow.spark.storage.delta_log import delta_log
 from hedgerow.tables.managed import ManagedTable
 
 
@@ -41,16 +40,11 @@ def runs_to_join(blocks: Ints, sizes: Floats, times: Floats, settings: Autopilot
 
 def has_new_small_files(managed: ManagedTable | None, history: History, settings: AutopilotSettings) -> bool:
     """True if some files of a Delta table may be joined, and were not judged since the last write."""
-    if managed is None or history.has_judged(managed.state.operations[-1]["time"]) or not can_join(managed):
+    if managed is None or not managed.format.is_shared or history.has_judged(managed.state.operations[-1]["time"]):
         return False
     snapshot = managed.snapshot()
-    blocks, times = blocks_and_times(managed, snapshot, history.times_in_all)
+    *_, times, blocks = past_of(managed, snapshot, {}, history.times_in_all)
     return any(True for _ in runs_to_join(blocks, snapshot.files.sizes.astype(float), times, settings))
-
-
-def can_join(managed: ManagedTable) -> bool:
-    """True for a Delta table without partitions: in those, the number in a file's name is not that of a block."""
-    return managed.format.is_shared and not delta_log(managed.spark, managed.path).snapshot().partition_columns
 
 
 def worth_joining(
@@ -61,7 +55,7 @@ def worth_joining(
     `queries` are expected, and a rewrite takes the seconds `rate` for each byte."""
     chosen, saved = np.zeros(len(files.sizes), bool), 0.0
     runs = list(runs_to_join(files.blocks, files.sizes, files.times_in_all, settings))
-    if not runs or not files.opened or files.source.partitions:
+    if not runs or not files.opened:
         return chosen, saved
     now = seconds_in_files(files.source, speed, files.sizes, files.opened)
     joined = np.array([files.sizes[run].sum() for run in runs])
