@@ -26,8 +26,6 @@ def main() -> None:
     if len(sys.argv) > 1 and sys.argv[1] in OTHERS:
         return OTHERS[sys.argv[1]](sys.argv[2:])
     arguments = _parser().parse_args()
-    if arguments.params and not arguments.learners:
-        raise SystemExit("--param sets a parameter of a learner: name the learner with --learner")
     if arguments.suite == "quick":
         return _each(sys.argv[1:])
     options = Options(
@@ -77,7 +75,15 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="a learner to run; may be repeated",
     )
-    add("--param", action="append", default=[], dest="params", type=_param, metavar="KEY=VALUE", help="of the learners")
+    add(
+        "--param",
+        action="append",
+        default=[],
+        dest="params",
+        type=_param,
+        metavar="KEY=VALUE",
+        help="of the learners, or of the suite",
+    )
     add("--sf", type=float, help="scale factor of TPC-H")
     add("--month", action="append", default=[], dest="months", type=_month, metavar="YYYY-MM", help="may be repeated")
     return parser

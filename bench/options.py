@@ -59,4 +59,6 @@ class Options:
 
     def cases(self, default: tuple[Case, ...]) -> tuple[Case, ...]:
         """Return the learners to run, each with the given parameters, or the default cases."""
+        if self.params and not self.learners:
+            raise SystemExit("--param sets a parameter of a learner here: name the learner with --learner")
         return tuple((name, self.params) for name in self.learners) or default

@@ -3,7 +3,7 @@
 The table has some hundred files by ranges of `k`; the other side is a Parquet file with some keys in each of them. Its
 keys come from the broadcast that the join makes, or from a second run of the side. Runs with and without alternate. A
 difference is the median over pairs of runs, with an interval that holds it with 95 %, in seconds of the clock and of
-the processor: on a busy machine only the latter say something.
+the processor: on a busy machine only the latter say something. `--param rows_of_a_file=60000` makes larger files.
 """
 
 from __future__ import annotations
@@ -42,25 +42,26 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
     spark = hedgerow.session("3g", "local[2]", spark_sql_shuffle_partitions="2")
     folder = Path(tempfile.mkdtemp(prefix="hedgerow-bench-"))
     try:
-        table = _table(spark, folder)
+        rows_of_a_file = int(options.params.get("rows_of_a_file", ROWS_OF_A_FILE))
+        table = _table(spark, folder, rows_of_a_file)
         hedgerow.attach(spark)
         for way, threshold in WAYS.items():
             progress(f"late-keys: keys of {way}")
             spark.conf.set("spark.sql.autoBroadcastJoinThreshold", threshold)
-            yield _measured(spark, SQL.format(table=table), way, options)
+            yield _measured(spark, SQL.format(table=table), way, FILES * rows_of_a_file, options)
     finally:
         spark.stop()
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _table(spark: SparkSession, folder: Path) -> str:
-    keys, rng = np.arange(FILES * ROWS_OF_A_FILE, dtype=np.int64), np.random.default_rng(0)
+def _table(spark: SparkSession, folder: Path, rows_of_a_file: int) -> str:
+    keys, rng = np.arange(FILES * rows_of_a_file, dtype=np.int64), np.random.default_rng(0)
     rows = pa.table({"k": keys, "v": rng.integers(0, 1 << 40, len(keys))})
     some = keys[EVERY // 2 :: EVERY]
     kinds = np.where(some // EVERY % 2 == 0, "even", "odd")
     pq.write_table(pa.table({"k": some, "kind": kinds}), folder / "side.parquet")
     spark.read.parquet(str(folder / "side.parquet")).createOrReplaceTempView("side")
-    return managed(spark, str(folder / "t"), "parquet", rows, ROWS_OF_A_FILE, ["k"])
+    return managed(spark, str(folder / "t"), "parquet", rows, rows_of_a_file, ["k"])
 
 
 class _Clock:
@@ -79,7 +80,7 @@ class _Clock:
         return time.perf_counter(), used + time.process_time()
 
 
-def _measured(spark: SparkSession, sql: str, way: str, options: Options) -> dict[str, Any]:
+def _measured(spark: SparkSession, sql: str, way: str, rows: int, options: Options) -> dict[str, Any]:
     import hedgerow
 
     clock, plans, runs = _Clock(spark), _Pairs(), _Pairs()
@@ -99,8 +100,8 @@ def _measured(spark: SparkSession, sql: str, way: str, options: Options) -> dict
                 assert scan.files_opened == FILES and scan.files_read == (FILES if setting == "true" else None)
     return line(
         suite="late-keys",
-        params={"form": options.form, "keys": way},
-        rows=FILES * ROWS_OF_A_FILE,
+        params={"form": options.form, "keys": way, **options.params},
+        rows=rows,
         blocks=FILES,
         details={**plans.figures("plan"), **runs.figures("run")},
         ratio=round(1 + runs.share(), 4),
