@@ -11,8 +11,9 @@ from pyspark.sql import SparkSession
 import hedgerow as hr
 from hedgerow.core.errors import FormatError, HedgerowError, HedgerowWarning, LayoutError
 from hedgerow.spark.start.session import temporary_settings
-from tests.support.answers import attached_to, without_skipping
-from tests.support.lay_out import asking
+from hedgerow.spark.storage.delta_log import delta_log
+from tests.support.answers import answer, attached_to, without_skipping
+from tests.support.lay_out import asking, by_ranges
 
 ROWS = 4000
 COLUMNS = ("id", "id % 10 AS k", "(id * 7919) % 1000 AS v", "IF(id < 3000, id DIV 1000 + 7, NULL) AS era")
@@ -71,6 +72,27 @@ def test_each_partition(delta: SparkSession, sales: str, tmp_path: Path) -> None
     assert written >= before + len(layouts)
     hr.apply_partitions(delta, sales, layouts)
     assert versions(delta, sales) == written  # all are in their layouts already
+
+
+def test_a_rollback_takes_back_all_partitions(delta: SparkSession, sales: str) -> None:
+    """And rows that came between two rewrites stay."""
+    files = set(delta_log(delta, sales).snapshot().files.names)
+    two = hr.LearnedPartitions({where: by_ranges(delta, sales, "id", 400, ASKED) for where in ("era = 7", "era = 8")})
+    hr.apply_partitions(delta, sales, two)
+    after_two = set(delta_log(delta, sales).snapshot().files.names)
+    delta.sql(f"INSERT INTO delta.`{sales}` SELECT -id, k, v, era FROM delta.`{sales}` WHERE id < 50")
+    expected = answer(delta.read.format("delta").load(sales))
+    others = hr.LearnedPartitions({w: by_ranges(delta, sales, "v", 300, ASKED) for w in ("era = 9", "era IS NULL")})
+    table = hr.apply_partitions(delta, sales, others, hr.WriteOptions(wave_bytes="1B"))
+    assert len({done.get("batch") for done in table.history() if done["operation"] == "apply"}) == 2
+    table = table.rollback()
+    assert answer(table.read()) == expected
+    assert set(table.snapshot().files.names) >= after_two
+    table = table.rollback()
+    assert answer(table.read()) == expected
+    assert set(table.snapshot().files.names) >= files
+    with pytest.raises(HedgerowError, match="has no rewrite of Hedgerow's to take back"):
+        table.rollback()
 
 
 def test_an_era_of_partitions(delta: SparkSession, sales: str) -> None:

@@ -24,7 +24,7 @@ def rewrites_of_others(managed: ManagedTable | None) -> list[str]:
     if not _is_replaced(managed, runs):
         return []
     sizes = {part.id: float(sum(part.known.sizes_by_name.values())) for part in managed.parts}
-    own = {int(run[-1]["version"]): sum(sizes.get(o["part"], 0.0) for o in run) for run in runs}
+    own = {max(int(o["version"]) for o in run): sum(sizes.get(o["part"], 0.0) for o in run) for run in runs}
     ours = {int(o["version"]) for o in done}  # a rollback is an OPTIMIZE for Delta too
     listed = managed.format.log.history().where("operation = 'OPTIMIZE'")
     rows = listed.select("version", "operationParameters", "operationMetrics").collect()

@@ -68,16 +68,11 @@ def apply(
         raise LayoutError("these layouts make a table and its replicas: name a new place with to=, and no replica=")
     copied = _table_to_copy(spark, to) if replica is not None else None
     opened = open_source(spark, source, learned.table or None)
-    plan = _plan(spark, opened, learned, options, where)
     if to is None:
         if not isinstance(source, str) or not is_delta(spark, source):
             raise HedgerowError(f"only a Delta table is rewritten in place: name a place for {opened.origin} with to=")
-        if isinstance(learned.layout, OverlapLayout):
-            raise LacksCapability("overlap", opened.origin)
-        if learned.replicas:
-            raise LacksCapability("replicas", opened.origin)
-        rewrite(spark, source, plan, options.retries)
-        return ManagedTable.open(spark, source)
+        return apply_in_place(spark, source, learned, options, where)
+    plan = _plan(spark, opened, learned, options)
     place = to if copied is None or replica is None else replica_path(copied.path, replica)
     if where is not None:
         raise LacksCapability("rewrite of a part", place)
@@ -85,6 +80,26 @@ def apply(
     for number, copy in enumerate(learned.replicas, 2):
         apply(spark, place, copy, place, options, replica=f"tree-{number}")
     return ManagedTable.open(spark, place if copied is None else copied.path)
+
+
+@in_own_session
+def apply_in_place(
+    spark: SparkSession,
+    source: str,
+    learned: Learned,
+    options: WriteOptions,
+    where: str | Sequence[str] | None = None,
+    batch: str | None = None,
+) -> ManagedTable:
+    """Rewrite a Delta table, or some of its files, in Delta's own transactions. `batch`: see `Plan`."""
+    opened = open_source(spark, source, learned.table or None)
+    if isinstance(learned.layout, OverlapLayout):
+        raise LacksCapability("overlap", opened.origin)
+    if learned.replicas:
+        raise LacksCapability("replicas", opened.origin)
+    plan = replace(_plan(spark, opened, learned, options), where=where, batch=batch)
+    rewrite(spark, source, plan, options.retries)
+    return ManagedTable.open(spark, source)
 
 
 def _table_to_copy(spark: SparkSession, to: str | None) -> ManagedTable:
@@ -96,9 +111,7 @@ def _table_to_copy(spark: SparkSession, to: str | None) -> ManagedTable:
     return ManagedTable.open(spark, to)
 
 
-def _plan(
-    spark: SparkSession, opened: Source, learned: Learned, options: WriteOptions, where: str | Sequence[str] | None
-) -> Plan:
+def _plan(spark: SparkSession, opened: Source, learned: Learned, options: WriteOptions) -> Plan:
     sort_by = options.sort_by
     if sort_by is None:
         sort_by = [learned.sort_by] if learned.sort_by in opened.schema else []
@@ -125,9 +138,7 @@ def _plan(
         "versions": {"hedgerow": version("hedgerow"), "spark": spark.version, "python": platform.python_version()},
     }
     most = bytes_of(options.wave_bytes, "wave")
-    return Plan(
-        learned.layout, opened.name, learned.predicates, items, origin, writing, joins, wave_bytes=most, where=where
-    )
+    return Plan(learned.layout, opened.name, learned.predicates, items, origin, writing, joins, wave_bytes=most)
 
 
 def _blocks_per_file(source: Source, layout: Layout, options: WriteOptions) -> int:

@@ -1,17 +1,18 @@
 """apply_partitions: rewrites some partitions of a Delta table in place, each in a layout of its own, several at once.
 
 Each partition is a transaction. A run that ends early has rewritten some of them, and the same call goes on with the
-others.
+others. One rollback takes back all that a call has rewritten.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from hedgerow.core.errors import HedgerowError, LayoutError, counted
 from hedgerow.core.progress import Progress
 from hedgerow.core.time_left import TimeLeft
-from hedgerow.pipeline.apply import apply
+from hedgerow.pipeline.apply import apply_in_place
 from hedgerow.pipeline.inputs import at_least_one
 from hedgerow.pipeline.learned_partitions import LearnedPartitions, files_of
 from hedgerow.pipeline.write_options import WriteOptions
@@ -36,7 +37,7 @@ def apply_partitions(
 ) -> ManagedTable:
     """Rewrite some partitions of a Delta table in place, each in its own layout, several at once.
 
-    Partitions whose files are all in their layout already are left as they are.
+    Partitions whose files are all in their layout already are left as they are. A rollback takes back all others.
 
     Args:
         at_once: rewrite so many at once. Each needs temporary space for its rows.
@@ -57,8 +58,10 @@ def apply_partitions(
     if done:
         progress.report(f"{counted(len(done), 'partition')} of {len(layouts)} are in their layouts already")
 
+    batch = uuid4().hex[:12]
+
     def write(own: SparkSession, where: str) -> ManagedTable:
-        return apply(own, source, layouts[where], None, options, where=where)
+        return apply_in_place(own, source, layouts[where], options, where, batch)
 
     failed: dict[str, HedgerowError] = {}
     for count, (where, result) in enumerate(each_at_once(spark, write, list(left), at_once), len(done) + 1):

@@ -28,6 +28,7 @@ class Plan:
         lookups: columns that get filters for look-ups, beside those that the predicates look up.
         wave_bytes: the most bytes of old files that are rewritten at once.
         where: the files to rewrite in place, as a condition on partitions or as names; None: all files.
+        batch: a rollback takes back all rewrites of a batch; None: only this one.
     """
 
     layout: Layout
@@ -40,6 +41,7 @@ class Plan:
     lookups: Sequence[Column] = ()
     wave_bytes: float = inf
     where: str | Sequence[str] | None = None
+    batch: str | None = None
 
     def entry(self, fields: Fields, settings: Mapping[str, str], items: Sequence[Feature]) -> Entry:
         """Return the entry of a part that has no id and no files yet."""

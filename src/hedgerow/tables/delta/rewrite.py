@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _MAX_DEAD_PARTS = 10  # so many parts without a file of the newest version are kept, for older versions and rollbacks
-_MAX_DEAD_RUNS = 2  # the same for runs of many waves
+_MAX_DEAD_RUNS = 2  # the same for runs of many rewrites
 _GENERATED = "delta.generationExpression"
 _WRITER_OPTIONS = {"compression": "compression", "maxrecordsperfile": "maxRecordsPerFile"}
 
@@ -133,7 +133,8 @@ def _rewrite(table: DeltaFiles, plan: Plan, facts: Mapping[str, Any]) -> None:
         lookups = build_lookups(table.side, rows, files, schema, wanted, plan.writing.lookup_share)
         entry = replace(write_layout(table.side, entry, plan.layout), checksum=checksum, lookups=lookups)
         listed = added = write_part(table.side, entry, index, files)
-        done = operation("apply", None, added, **facts, **_workload_cost(plan.predicates, index))
+        batch = {} if plan.batch is None else {"batch": plan.batch}
+        done = operation("apply", None, added, **facts, **batch, **_workload_cost(plan.predicates, index))
         _list_part(table, plan.name, added, snapshot, done)
     except BaseException as error:
         _undo(table, transaction, listed)
@@ -165,8 +166,8 @@ def _parts_to_keep(
     parts = [part for part in parts_of(table.side, state.parts) if part.is_readable]
     dead = [part.id for part in parts if not any(name in present for name in part.known.names)]
     if len(dead) > _MAX_DEAD_PARTS:
-        most_waves = max(o.get("waves", 1) for o in (*state.all_operations(table.side), done))
-        dead = dead[: -max(_MAX_DEAD_PARTS, _MAX_DEAD_RUNS * most_waves)]
+        rewrites = [o for o in (*state.all_operations(table.side), done) if o["operation"].startswith("apply")]
+        dead = dead[: -max(_MAX_DEAD_PARTS, _MAX_DEAD_RUNS * max(map(len, runs_of(rewrites))))]
         parts = [part for part in parts if part.id not in dead]
     return tuple(part.entry for part in parts)
 
@@ -372,13 +373,13 @@ def _with_lacking_columns(frame: DataFrame, snapshot: Snapshot) -> tuple[DataFra
 
 
 def roll_back(table: DeltaFiles, state: TableState, parts: Sequence[Part]) -> None:
-    """Put back the files that the last rewrite replaced, in all of its waves; rows appended since then stay."""
+    """Put back the files that the last rewrite replaced, in all its waves and partitions; appended rows stay."""
     log = table.log
     rewrites = [o for o in state.all_operations(table.side) if o["operation"] == "apply" and "version" in o]
     if not rewrites:
         raise HedgerowError(f"{log.path} has no rewrite of Hedgerow's to take back")
     run, snapshot = runs_of(rewrites)[-1], log.snapshot()
-    first, by_id = run[0]["version"] - 1, {part.id: part for part in parts}
+    first, by_id = min(done["version"] for done in run) - 1, {part.id: part for part in parts}
     unchanged, replaced = list[str](), list[tuple[Snapshot, list[str]]]()
     for wave in run:
         part = by_id.get(wave["part"])

@@ -79,16 +79,20 @@ def _finished(table: DeltaFiles, state: TableState, key: str, snapshot: Snapshot
 
 
 def runs_of(rewrites: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
-    """Return these rewrites, the oldest first, with all waves of a run in one list.
+    """Return these rewrites, the oldest first, with all waves of a run, or all rewrites of a batch, in one list.
 
     >>> waves = [{"version": v, "run": "a", "wave": wave} for v, wave in ((3, 1), (4, 2), (5, 1))]
     >>> [[o["version"] for o in run] for run in runs_of([{"version": 1}, {"version": 2}, *waves])]
     [[1], [2], [3, 4], [5]]
+    >>> [len(run) for run in runs_of([{"batch": "a"}, {"batch": "a", "run": "b", "wave": 1}, {"batch": "c"}])]
+    [2, 1]
     """
     runs: list[list[Mapping[str, Any]]] = []
     for rewrite in rewrites:
         before = runs[-1][-1] if runs else {}
-        if "run" in rewrite and rewrite["run"] == before.get("run") and rewrite["wave"] > before["wave"]:
+        is_of_batch = "batch" in rewrite and rewrite["batch"] == before.get("batch")
+        is_next_wave = "run" in rewrite and rewrite["run"] == before.get("run") and rewrite["wave"] > before["wave"]
+        if is_of_batch or is_next_wave:
             runs[-1].append(rewrite)
         else:
             runs.append([rewrite])
