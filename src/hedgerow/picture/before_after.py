@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -54,9 +54,10 @@ def changes(
     kinds_of_key = defaultdict[Key, set[str]](set)
     for key, kind in zip(keys, kinds, strict=True):
         kinds_of_key[key].add(kind)
-    logged = _logged(table)
+    rewrites = _rewrites(table)
+    logged = _logged(table, rewrites)
     found = [logged.get(key, _Logged()) if len(kinds_of_key[key]) == 1 else _Logged() for key in keys]
-    estimates = _estimated(table, source, queries, explained)
+    estimates = _estimated(table, source, queries, explained, _reads_before(table, rewrites, queries))
     return [
         (
             Change(*own.seconds, "measured") if None not in own.seconds else seconds,
@@ -70,10 +71,16 @@ def changes(
 
 
 def _estimated(
-    table: ManagedTable, source: Source, queries: Sequence[Query], explained: Sequence[Explained]
+    table: ManagedTable,
+    source: Source,
+    queries: Sequence[Query],
+    explained: Sequence[Explained],
+    then: Score | None,
 ) -> list[tuple[Change, Change, float]]:
-    """Return for each query the estimated changes, and the share of the table's bytes in the columns that it reads."""
-    files, then = table.indexed().files, _reads_before(table, queries)
+    """Return for each query the estimated changes, and the share of the table's bytes in the columns that it reads.
+
+    `then`: what the queries read before the first layout."""
+    files = table.indexed().files
     speed = usual_speed(source) if int(files.sizes.sum()) >= SMALL_TABLE_BYTES else None
     estimates = []
     for i, (query, now) in enumerate(zip(queries, explained, strict=True)):
@@ -91,13 +98,12 @@ def _estimated(
     return estimates
 
 
-def _reads_before(table: ManagedTable, queries: Sequence[Query]) -> Score | None:
+def _reads_before(table: ManagedTable, rewrites: Sequence[Mapping[str, Any]], queries: Sequence[Query]) -> Score | None:
     """Return what the queries read before the first layout; None if that table cannot be read any more.
 
     That is the version of a Delta table before it, or the table that a Parquet table was made of, as it is now."""
     with suppress(HedgerowError):
         if table.format.kind == "delta":
-            rewrites = _rewrites(table)
             if rewrites and (version := rewrites[-1].get("version")):
                 before = open_source(table.spark, table.path, table.name, version=version - 1)
                 return by_stated_facts(before, queries) if before.schema == table.schema else None
@@ -121,12 +127,12 @@ def _rewrites(table: ManagedTable) -> list[dict[str, Any]]:
 # --- logged ---
 
 
-def _logged(table: ManagedTable) -> dict[Key, _Logged]:
+def _logged(table: ManagedTable, rewrites: Sequence[Mapping[str, Any]]) -> dict[Key, _Logged]:
     """Return the means of each kind of query in the logs, by its key."""
-    rewrites = [datetime.fromisoformat(done["time"]).timestamp() * 1e6 for done in _rewrites(table)]
     if not rewrites:
         return {}
-    entries = _entries(table.spark, table.path, rewrites[-1], rewrites[0])
+    first, last = (datetime.fromisoformat(rewrites[i]["time"]).timestamp() * 1e6 for i in (-1, 0))
+    entries = _entries(table.spark, table.path, first, last)
     if table.format.kind != "delta" and (place := _made_of(table)) is not None:
         entries += _entries(table.spark, place, math.inf, math.inf)
     alike = defaultdict[tuple[str, tuple[str, ...]], list[Any]](list)

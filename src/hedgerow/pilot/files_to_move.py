@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from hedgerow.tables.managed import ManagedTable
 
 @dataclass(frozen=True)
 class Files:
-    """The files of a table. A table that can only be rewritten as a whole counts as one file, without a `snapshot`.
+    """The files of a table. A Parquet table, which can only be rewritten as a whole, counts as one file.
 
     `opened`: the files that each query opens. `is_new`: no index describes the file. `times`: how often its rows were
     rewritten recently, and `times_in_all`: ever. `newest`: it was written in the newest layout, as `append` would write
@@ -31,7 +31,6 @@ class Files:
     """
 
     source: Source
-    snapshot: Snapshot | None
     sizes: Floats
     opened: Sequence[tuple[Query, Bools]]
     is_new: Bools
@@ -55,17 +54,15 @@ class Files:
 
     def names(self, part: Bools) -> list[str] | None:
         """Return the names of some files; None if these are all."""
-        if self.snapshot is None or part.all():
+        snapshot = self.source.snapshot
+        if snapshot is None or part.all():
             return None
-        return [name for name, chosen in zip(self.snapshot.files.names, part, strict=True) if chosen]
+        return [name for name, chosen in zip(snapshot.files.names, part, strict=True) if chosen]
 
     def part(self, part: Bools) -> Source:
         """Return a source of the rows of some files."""
         names = self.names(part)
-        if self.snapshot is None or names is None:
-            return self.source
-        sizes = dict(zip(map(self.snapshot.full_path, names), self.snapshot.files.sizes[part].tolist(), strict=True))
-        return replace(self.source, frame=self.snapshot.frame(names), sizes=sizes)
+        return self.source if names is None else self.source.part(names)
 
 
 def files_of(
@@ -76,24 +73,24 @@ def files_of(
     moved: Mapping[str, float],
     moved_in_all: Mapping[str, float],
 ) -> Files:
-    """Return the files of the newest version of a table.
+    """Return the files of a table.
 
     `moved`: how often each part was moved recently. `moved_in_all`: how often at any time."""
-    if source.version is None:
+    snapshot = source.snapshot
+    if snapshot is None:
         size, is_new = np.array([source.size]), np.array([managed is None])
-        return Files(source, None, size, (), is_new, np.zeros(1), np.zeros(1, bool), np.zeros(1), np.full(1, -1))
-    snapshot = delta_log(source.frame.sparkSession, source.origin).snapshot() if managed is None else managed.snapshot()
+        return Files(source, size, (), is_new, np.zeros(1), np.zeros(1, bool), np.zeros(1), np.full(1, -1))
     count = len(snapshot.files)
     sizes = snapshot.files.sizes * (source.size / max(1, snapshot.files.sizes.sum()))
     if managed is None:
         times, newest, every = np.zeros(count), np.zeros(count, bool), np.ones(count, bool)
         opened = _opened_by_footers(snapshot, source.name, [(query, every) for query in queries], every)
-        return Files(source, snapshot, sizes, opened, every, times, newest, times, np.full(count, -1))
+        return Files(source, sizes, opened, every, times, newest, times, np.full(count, -1))
     past = past_of(managed, snapshot, moved, moved_in_all)
     indexed = managed.indexed(snapshot=snapshot)
     by_index = [(q, indexed.choose(q.predicate(managed.name)).opened) for q in managed.bound(workload)]
     opened = _opened_by_footers(snapshot, managed.name, by_index, ~indexed.is_known)
-    return Files(source, snapshot, sizes, opened, ~indexed.is_known, *past)
+    return Files(source, sizes, opened, ~indexed.is_known, *past)
 
 
 def past_of(

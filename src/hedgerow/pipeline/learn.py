@@ -60,18 +60,29 @@ def learn(
             the first, and the others as its replicas.
         params: the learner's own parameters.
     """
-    check_one_table(learner)
     options = options if trees is None else replace(options, storage=trees)
     named = NamedLearner(learner, params, trees=options.storage)
-    # An unknown name or parameter is refused before any work.
-    columns = named.make().columns if learner != AUTO else ()
+    opened, queries, skipped = opened_for(named, spark, source, workload, table)
     given_tables = [open_table(spark, t) if isinstance(t, str) else t for t in given]
+    learned = learn_layout(opened, queries, named, options, given_tables)
+    return replace(learned, warnings=(*skipped, *learned.warnings))
+
+
+def opened_for(
+    learner: NamedLearner,
+    spark: SparkSession,
+    source: str | Sequence[str] | DataFrame,
+    workload: Workload,
+    table: str | None,
+) -> tuple[Source, Sequence[Query], tuple[str, ...]]:
+    """Open a table for a learner, whose name and parameters are checked first; see `opened_with_queries`."""
+    check_one_table(learner.name)
+    columns = learner.make().columns if learner.name != AUTO else ()
     with step(spark, "looking at the table"):
         opened, queries, skipped = opened_with_queries(spark, source, workload, table)
     workload.warn_of_left_out(skipped)
     check_columns(opened, columns)
-    learned = learn_layout(opened, queries, named, options, given_tables)
-    return replace(learned, warnings=(*skipped, *learned.warnings))
+    return opened, queries, skipped
 
 
 def learn_layout(

@@ -13,14 +13,13 @@ from hedgerow.core.errors import HedgerowError, HedgerowWarning, counted, warn
 from hedgerow.core.progress import Progress
 from hedgerow.core.time_left import TimeLeft
 from hedgerow.core.workload.queries import Workload
-from hedgerow.pipeline.inputs import at_least_one, check_columns, opened_with_queries
-from hedgerow.pipeline.learn import check_one_table, learn_layout
+from hedgerow.pipeline.inputs import at_least_one
+from hedgerow.pipeline.learn import learn_layout, opened_for
 from hedgerow.pipeline.learn_options import LearnOptions
 from hedgerow.pipeline.learned import Learned
 from hedgerow.pipeline.learned_partitions import LearnedPartitions, files_of
-from hedgerow.pipeline.learner_names import AUTO, DEFAULT, NamedLearner
+from hedgerow.pipeline.learner_names import DEFAULT, NamedLearner
 from hedgerow.spark.start.at_once import each_at_once
-from hedgerow.spark.start.progress import step
 from hedgerow.spark.start.session import in_own_session
 from hedgerow.spark.storage.source import open_source
 
@@ -50,19 +49,14 @@ def learn_partitions(
         learner, options, table, params: as for `learn`.
     """
     at_least_one("at_once", at_once)
-    check_one_table(learner)
     if options.storage > 1:
         raise HedgerowError("a Delta table has no replicas, so storage has to be 1")
     named = NamedLearner(learner, params)
-    columns = named.make().columns if learner != AUTO else ()
-    with step(spark, "looking at the table"):
-        opened, queries, skipped = opened_with_queries(spark, source, workload, table)
-        snapshot = opened.snapshot
-        if snapshot is None:
-            raise HedgerowError(f"only a Delta table has partitions that are laid out by themselves: {source} is none")
-        files = files_of(snapshot, snapshot.partitions() if partitions is None else partitions)
-    workload.warn_of_left_out(skipped)
-    check_columns(opened, columns)
+    opened, queries, _ = opened_for(named, spark, source, workload, table)
+    snapshot = opened.snapshot
+    if snapshot is None:
+        raise HedgerowError(f"only a Delta table has partitions that are laid out by themselves: {source} is none")
+    files = files_of(snapshot, snapshot.partitions() if partitions is None else partitions)
     sizes = {where: sum(snapshot.files.sizes_of(names).values()) for where, names in files.items()}
 
     def learned(own: SparkSession, where: str) -> Learned:
