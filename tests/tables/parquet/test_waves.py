@@ -1,4 +1,4 @@
-"""A table is written in waves: it is as if it were written at once, and an interrupted run goes on with its wave."""
+"""A Parquet table is written in waves: it is as if it were written at once, and an interrupted run goes on."""
 
 from __future__ import annotations
 
@@ -9,39 +9,30 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.spark.storage import waves as dividing
-from hedgerow.spark.storage.delta_rewrite import Rewrite
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.source import open_source
 from hedgerow.tables.managed import ManagedTable
 from hedgerow.tables.parquet import waves, write
-from tests.support.answers import answer, answers
+from tests.support.answers import answer
 from tests.support.delta_tables import now
 from tests.support.lay_out import asking, by_ranges
-
-ROWS, FILES, WAVES = 3000, 6, 3
-ASKED = ["v < 2", "id = 77", "id BETWEEN 100 AND 300 AND v = 3"]
-
-
-def rows(spark: SparkSession) -> DataFrame:
-    """Rows in files that each hold all values of both columns' ranges."""
-    return spark.range(ROWS).selectExpr("id", "id % 7 AS v", "sha2(CAST(id AS STRING), 256) AS text").repartition(FILES)
-
-
-def in_waves(spark: SparkSession, source: str, count: int = WAVES) -> hr.WriteOptions:
-    """Options with which the files of this source are written in so many waves."""
-    opened = open_source(spark, source)
-    sizes = sorted(opened.sizes.values()) if opened.sizes else sorted(f.stat().st_size for f in parquet(Path(source)))
-    options = hr.WriteOptions(wave_bytes=f"{sum(sizes[-(FILES // count) :])}B")
-    return options
-
-
-def parquet(folder: Path) -> list[Path]:
-    return [f for f in folder.rglob("*.parquet") if "_hedgerow" not in f.parts]
+from tests.support.waves import (
+    ASKED,
+    ROWS,
+    WAVES,
+    Interrupted,
+    check,
+    in_waves,
+    interrupt,
+    learned_by_v,
+    parquet,
+    rows,
+)
 
 
 @pytest.fixture
@@ -52,9 +43,7 @@ def source(spark: SparkSession, tmp_path: Path) -> str:
 
 @pytest.fixture(scope="module")
 def learned(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> hr.Learned:
-    place = str(tmp_path_factory.mktemp("learned") / "t")
-    rows(spark).write.parquet(place)
-    return by_ranges(spark, place, "v", ROWS // 4, ASKED)
+    return learned_by_v(spark, str(tmp_path_factory.mktemp("learned") / "t"))
 
 
 @pytest.fixture
@@ -72,18 +61,8 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counts
 
 
-def check(spark: SparkSession, table: ManagedTable, expected: DataFrame) -> None:
-    assert answer(table.read()) == answer(expected)
-    for condition, plain in zip(ASKED, answers(expected, ASKED), strict=True):
-        assert answer(table.read(where=condition)) == plain, condition
-    assert table.verify()["rows"] == expected.count()
-
-
 def left_beside(place: Path) -> list[str]:
     return sorted(p.name for p in place.parent.iterdir() if "hedgerow" in p.name)
-
-
-# --- Parquet ---
 
 
 def test_a_table_in_waves(
@@ -114,26 +93,6 @@ def test_a_table_in_waves(
 def test_a_size_that_is_none(size: str) -> None:
     with pytest.raises(hr.HedgerowError, match="a wave size is written like 64MB"):
         hr.WriteOptions(wave_bytes=size)
-
-
-class Interrupted(Exception):
-    """The run stops here."""
-
-
-def interrupt(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: int, before: bool) -> None:
-    """Let a function raise an error at its call of this number, before or after it has done its work."""
-    real, calls = getattr(owner, name), [0]
-
-    def run(*args: Any, **named: Any) -> Any:
-        calls[0] += 1
-        if before and calls[0] == call:
-            raise Interrupted
-        result = real(*args, **named)
-        if calls[0] == call:
-            raise Interrupted
-        return result
-
-    monkeypatch.setattr(owner, name, run)
 
 
 @pytest.mark.parametrize(
@@ -325,169 +284,11 @@ def test_a_table_with_an_unfinished_replica_is_replaced(
     check(spark, table, spark.read.parquet(source))
 
 
-# --- Delta ---
-
-
-@pytest.fixture
-def table(delta: SparkSession, tmp_path: Path) -> str:
-    rows(delta).write.format("delta").save(str(tmp_path / "delta"))
-    return str(tmp_path / "delta")
-
-
-def test_a_delta_table_in_waves(
-    delta: SparkSession, table: str, learned: hr.Learned, capfd: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    expected = answer(now(delta, table))
-    managed = hr.apply(delta, table, learned, options=in_waves(delta, table))
-    check(delta, managed, now(delta, table))
-    assert [(o["wave"], o["waves"]) for o in managed.history()] == [(3, 3), (2, 3), (1, 3)]
-    for done in managed.history():  # each version is whole
-        assert answer(managed.read(version=done["version"])) == expected
-        assert answer(managed.read(where="v = 3", version=done["version"])) == answer(now(delta, table).where("v = 3"))
-    assert managed.verify()["unknown_files"] == 0
-    assert "apply: wave 3 of 3 is committed" in capfd.readouterr().err
-    before = set(managed.known.names)
-    monkeypatch.setattr("hedgerow.tables.delta.rewrite._MAX_DEAD_PARTS", 1)
-    managed = hr.apply(delta, table, learned, options=in_waves(delta, table))  # a new run, for the last one has ended
-    assert not before & set(managed.known.names) and len(managed.history()) > WAVES
-    assert answer(now(delta, table)) == expected
-    version = managed.history()[0]["version"]
-    managed = managed.rollback()
-    assert set(managed.known.names) == before and managed.history()[0]["version"] == version + 1
-    assert managed.verify()["unknown_files"] == 0
-    managed = managed.rollback()
-    assert answer(managed.read()) == expected
-    with pytest.raises(hr.HedgerowError, match="no rewrite"):
-        managed.rollback()
-
-
-def test_rollback_keeps_rows_that_came_between_waves(delta: SparkSession, table: str, learned: hr.Learned) -> None:
-    before = set(files_of(delta, table))
-    real, calls = Rewrite.commit, [0]
-
-    def commit(self: Rewrite, *args: Any) -> int:
-        version = real(self, *args)
-        calls[0] += 1
-        if calls[0] == 2:
-            one_more(delta, table)
-        return version
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Rewrite, "commit", commit)
-        managed = hr.apply(delta, table, learned, options=in_waves(delta, table))
-    check(delta, managed, now(delta, table))
-    assert managed.read().count() == ROWS + 1
-    managed = managed.rollback()
-    assert managed.read().count() == ROWS + 1 and set(files_of(delta, table)) > before
-
-
-def one_more(delta: SparkSession, table: str) -> None:
-    delta.range(1).selectExpr("-1L AS id", "0L AS v", "'new' AS text").write.format("delta").mode("append").save(table)
-
-
-def files_of(delta: SparkSession, table: str) -> list[str]:
-    return [path.rpartition("/")[2] for path in now(delta, table).inputFiles()]
-
-
-@pytest.mark.parametrize(
-    ("owner", "name", "call", "before", "kept"),
-    [
-        (Rewrite, "commit", 2, True, 1),
-        (Rewrite, "commit", 2, False, 2),  # committed, but its version is not listed
-        pytest.param("rewrite", "collect_files_and_rows", 1, False, 0, marks=pytest.mark.long),
-        pytest.param("rewrite", "_list_part", 2, False, 1, marks=pytest.mark.long),
-        pytest.param("rewrite", "collect_files_and_rows", 3, True, 2, marks=pytest.mark.long),
-        pytest.param(Rewrite, "commit", 3, True, 2, marks=pytest.mark.long),
-    ],
-)
-def test_an_interrupted_rewrite_goes_on(
-    delta: SparkSession, table: str, learned: hr.Learned, owner: Any, name: str, call: int, before: bool, kept: int
-) -> None:
-    from hedgerow.tables.delta import rewrite
-
-    options, expected = in_waves(delta, table), answer(now(delta, table))
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(Interrupted):
-        interrupt(patch, rewrite if owner == "rewrite" else owner, name, call, before)
-        hr.apply(delta, table, learned, options=options)
-    assert answer(now(delta, table)) == expected
-    finished = set(files_of(delta, table)) & known(delta, table)
-    assert bool(finished) == bool(kept)
-    managed = hr.apply(delta, table, learned, options=options)
-    check(delta, managed, now(delta, table))
-    assert answer(now(delta, table)) == expected
-    assert finished <= set(files_of(delta, table))  # what was committed is not written again
-    assert sorted((o["wave"], o["waves"]) for o in managed.history()) == [(1, 3), (2, 3), (3, 3)]
-    assert managed.verify()["unknown_files"] == 0
-
-
-def known(delta: SparkSession, table: str) -> set[str]:
-    try:
-        return {name.rpartition("/")[2] for name in hr.table(delta, table).known.names}
-    except hr.HedgerowError:
-        return set()
-
-
-def test_others_change_the_table_between_waves(delta: SparkSession, table: str, learned: hr.Learned) -> None:
-    def stop(call: int) -> None:
-        with pytest.MonkeyPatch.context() as patch, pytest.raises(Interrupted):
-            interrupt(patch, Rewrite, "commit", call, True)
-            hr.apply(delta, table, learned, options=in_waves(delta, table))
-
-    stop(2)
-    delta.sql(f"DELETE FROM delta.`{table}` WHERE id % 10 = 3")
-    one_more(delta, table)
-    managed = hr.apply(delta, table, learned, options=in_waves(delta, table))
-    check(delta, managed, now(delta, table))
-    assert managed.read().count() == ROWS - ROWS // 10 + 1
-
-
-def test_a_wave_begins_again_after_a_conflict(delta: SparkSession, table: str, learned: hr.Learned) -> None:
-    real, calls = Rewrite.commit, [0]
-
-    def commit(self: Rewrite, *args: Any) -> int:
-        calls[0] += 1
-        if calls[0] == 2:
-            delta.sql(f"DELETE FROM delta.`{table}` WHERE id % 10 = 3")  # replaces every file
-            one_more(delta, table)
-        return real(self, *args)
-
-    options = hr.WriteOptions(wave_bytes=in_waves(delta, table).wave_bytes, retries=1)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Rewrite, "commit", commit)
-        managed = hr.apply(delta, table, learned, options=options)
-    check(delta, managed, now(delta, table))
-    assert managed.read().count() == ROWS - ROWS // 10 + 1 and calls[0] == 2
-
-
-def after_commit(patch: pytest.MonkeyPatch, call: int, change: Callable[[], Any]) -> None:
-    """Let others change the table after a run's commit of this number."""
-    real, calls = Rewrite.commit, [0]
-
-    def commit(self: Rewrite, *args: Any) -> int:
-        version = real(self, *args)
-        calls[0] += 1
-        if calls[0] == call:
-            change()
-        return version
-
-    patch.setattr(Rewrite, "commit", commit)
-
-
-def test_others_optimize_between_waves(delta: SparkSession, table: str, learned: hr.Learned) -> None:
-    expected, options = answer(now(delta, table)), in_waves(delta, table)
-    with pytest.MonkeyPatch.context() as patch:
-        after_commit(patch, 1, lambda: delta.sql(f"OPTIMIZE delta.`{table}`"))
-        managed = hr.apply(delta, table, learned, options=options)
-    assert answer(managed.read()) == expected  # the other waves' files are gone, so there is nothing to rewrite
-    managed = hr.apply(delta, table, learned, options=options)
-    check(delta, managed, now(delta, table))
-    assert managed.verify()["unknown_files"] == 0 and answer(now(delta, table)) == expected
-    assert answer(managed.rollback().read()) == expected
-
-
 def test_a_parquet_copy_of_a_delta_table(
-    delta: SparkSession, table: str, learned: hr.Learned, tmp_path: Path, written: list[int]
+    delta: SparkSession, learned: hr.Learned, tmp_path: Path, written: list[int]
 ) -> None:
+    table = str(tmp_path / "delta")
+    rows(delta).write.format("delta").save(table)
     delta.sql(f"ALTER TABLE delta.`{table}` SET TBLPROPERTIES (delta.enableDeletionVectors = true)")
     delta.sql(f"DELETE FROM delta.`{table}` WHERE id % 100 = 7")
     to, options = tmp_path / "copy", in_waves(delta, table)
