@@ -333,6 +333,9 @@ def test_a_query_is_compared_with_itself(run: Run, spark: SparkSession, table: M
     found = answer(run("query", sql, "--compare", "--json"))
     assert found["plain"]["files"] == len(table.known) > found["skipping"]["files"] == len(table.files("days = 3"))
     assert found["plain"]["rows"] == found["skipping"]["rows"] == spark.sql(sql).count() > 0
+    sizes = table.known.sizes_by_name
+    assert found["plain"]["bytes"] == sum(sizes.values())
+    assert found["skipping"]["bytes"] == sum(sizes[name] for name in table.files("days = 3"))
     refused(run("query", "CREATE TEMPORARY VIEW never AS SELECT 1 AS x", "--compare"), "only a query")
     refused(run("query", f"SELECT rand() AS r FROM parquet.`{table.path}`", "--compare"), "differ")
 
@@ -377,14 +380,17 @@ def test_a_full_disk_is_one_line(run: Run, shop: Path) -> None:
 
 
 @pytest.mark.long
-def test_an_interrupted_run_leaves_nothing(shop: Path, learned: hedgerow.Learned, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_leaves_nothing(
+    shop: Path, learned: hedgerow.Learned, tmp_path: Path, number: signal.Signals
+) -> None:
     words = ["apply", str(shop / "orders"), str(shop / "layout.json"), "--to", str(tmp_path / "x")]
     command = [sys.executable, "-m", "hedgerow", *words]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment(), start_new_session=True)
     while not any(tmp_path.glob(".x.hedgerow-partial-*")):
         assert process.poll() is None
         time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     told = process.communicate(timeout=120)[1]
     assert process.returncode == 130 and "Traceback" not in told
     assert told.splitlines()[-1] == "error: interrupted"

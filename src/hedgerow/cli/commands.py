@@ -6,6 +6,8 @@ command runs, so that asking for help is quick.
 
 from __future__ import annotations
 
+import signal
+
 from hedgerow.cli.app import app
 from hedgerow.cli.auto_command import auto
 from hedgerow.cli.demo_command import demo
@@ -35,4 +37,5 @@ for command in (learn, advise, score, apply, query, demo, *TABLE_COMMANDS, log, 
 
 
 def main() -> None:
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # so that it cleans up
     app(prog_name="hedgerow")

@@ -6,7 +6,7 @@ A file of queries is compared query by query.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +16,7 @@ import typer
 import hedgerow
 from hedgerow.cli.app import Texts, key_value, one_sentence, spark_of
 from hedgerow.cli.output import Output
+from hedgerow.core.byte_text import byte_text
 from hedgerow.core.errors import HedgerowError, shortened
 
 if TYPE_CHECKING:
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
 
 _SQL_WIDTH = 60  # of a query in a table of several
 _WAYS = "plain", "skipping"
+_FIGURES: dict[str, Callable[[float], str]] = {
+    "files": "{:,.0f}".format,
+    "bytes": byte_text,
+    "seconds": "{:,.2f}".format,
+}  # of each way, as text
 
 
 def query(
@@ -152,7 +158,7 @@ def _check_query(spark: SparkSession, sql: str) -> None:
 
 
 def _compare(spark: SparkSession, sql: str, output: Output) -> None:
-    """Print the files and seconds of a query with skipping and without it."""
+    """Print the files, bytes and seconds of a query with skipping and without it."""
     from hedgerow.pipeline.compare import compare
 
     _check_query(spark, sql)
@@ -160,12 +166,12 @@ def _compare(spark: SparkSession, sql: str, output: Output) -> None:
     if output.as_json:
         output.answer({side.name: asdict(side) for side in sides}, {})
         return
-    rows = [[side.name, f"{side.files:,}", f"{side.seconds:,.2f}", f"{side.rows:,}"] for side in sides]
-    output.table([("", False), ("files", True), ("seconds", True), ("rows", True)], rows)
+    rows = [[s.name, f"{s.files:,}", byte_text(s.bytes), f"{s.seconds:,.2f}", f"{s.rows:,}"] for s in sides]
+    output.table([("", False), *((title, True) for title in ("files", "bytes", "seconds", "rows"))], rows)
 
 
 def _compare_each(spark: SparkSession, texts: Sequence[str], output: Output) -> None:
-    """Print the files and seconds of each query with skipping and without it, and their sums."""
+    """Print the files, bytes and seconds of each query with skipping and without it, and their sums."""
     from hedgerow.pipeline.compare import compare
 
     documents: list[dict[str, Any]] = []
@@ -181,16 +187,15 @@ def _compare_each(spark: SparkSession, texts: Sequence[str], output: Output) -> 
         output.answer({"queries": documents}, {})
         return
     timed = [document for document in documents if "error" not in document]
-    sums = [sum(document[way][figure] for document in timed) for figure in ("files", "seconds") for way in _WAYS]
-    rows = [[shortened(" ".join(d["query"].split()), _SQL_WIDTH), *_figures(d)] for d in documents]
-    total = ["all of them", *(f"{value:,.0f}" for value in sums[:2]), *(f"{value:,.2f}" for value in sums[2:]), ""]
-    titles = [(f"{title}, {way}", True) for title in ("files", "seconds") for way in _WAYS]
-    output.table([("query", False), *titles, ("", False)], [*rows, total])
+    total = {way: {figure: sum(d[way][figure] for d in timed) for figure in _FIGURES} for way in _WAYS}
+    named = [(shortened(" ".join(d["query"].split()), _SQL_WIDTH), d) for d in documents]
+    rows = [[name, *_figures(d)] for name, d in (*named, ("all of them", total))]
+    titles = [(f"{title}, {way}", True) for title in _FIGURES for way in _WAYS]
+    output.table([("query", False), *titles, ("", False)], rows)
     output.answer({}, {"answers": f"equal, with skipping and without, for {len(timed)} of {len(documents)} queries"})
 
 
 def _figures(document: dict[str, Any]) -> list[str]:
     if "error" in document:
-        return ["", "", "", "", shortened(document["error"], _SQL_WIDTH)]
-    files = [f"{document[way]['files']:,}" for way in _WAYS]
-    return [*files, *(f"{document[way]['seconds']:,.2f}" for way in _WAYS), ""]
+        return [*[""] * len(_FIGURES) * len(_WAYS), shortened(document["error"], _SQL_WIDTH)]
+    return [*(text(document[way][figure]) for figure, text in _FIGURES.items() for way in _WAYS), ""]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from hedgerow.pipeline.advice import Advice
     from hedgerow.pipeline.proposals import Proposal
 
-_FIGURES_WIDTH = 105  # of a line that describes a kind of query, without its text
-_MIN_WIDTH, _REASON_WIDTH = 30, 90
+_MIN_WIDTH, _REASON_WIDTH, _BETWEEN = 30, 90, 3  # columns of the terminal; between two columns of a table
+Columns = Sequence[tuple[str, bool]]  # see `Output.table`
 
 
 def show_advice(advice: Advice, output: Output) -> None:
@@ -31,11 +31,15 @@ def show_advice(advice: Advice, output: Output) -> None:
     if advice.bound is not None:
         rows.append(["rows needed", share(advice.bound), "", "", "", "no layout reads less"])
     numbers = [(title, True) for title in ("rows read", "files", "s a query", "learned in")]
-    output.table([("layout", False), *numbers, ("", False)], rows)
+    output.table(*_without_empty([("layout", False), *numbers, ("", False)], rows))
     titles = [("queries", True), *((figure, True) for figure in FIGURES), ("by", False)]
     for change, kinds in in_groups(advice.kinds).items():
-        rows = [[_short(kind.text), f"{kind.queries:,}", *kind.figures(), ", ".join(kind.means)] for kind in kinds]
-        output.table([(f"{change} with {advice.proposals[0].name}", False), *titles], rows)
+        figures = [[f"{kind.queries:,}", *kind.figures(), ", ".join(kind.means)] for kind in kinds]
+        columns, figures = _without_empty(titles, figures)
+        widths = (max(map(len, cells)) for cells in zip([name for name, _ in columns], *figures, strict=True))
+        left = get_terminal_size().columns - sum(width + _BETWEEN for width in widths)
+        rows = [[_short(kind.text, left), *cells] for kind, cells in zip(kinds, figures, strict=True)]
+        output.table([(f"{change} with {advice.proposals[0].name}", False), *columns], rows)
     output.answer({}, {"advice": advice.sentence, "rests on": "\n".join(advice.rests_on)})
 
 
@@ -77,10 +81,15 @@ def _row(proposal: Proposal) -> list[str]:
     return [proposal.name, *facts, shortened(proposal.why_not or "", _REASON_WIDTH)]
 
 
-def _short(text: str) -> str:
-    """Return the text if it goes into a file or a pipe; else what fits into a line of the terminal."""
-    width = max(_MIN_WIDTH, get_terminal_size().columns - _FIGURES_WIDTH)
-    return shortened(text, width) if sys.stdout.isatty() else text
+def _without_empty(columns: Columns, rows: Sequence[Sequence[str]]) -> tuple[Columns, list[list[str]]]:
+    """Return a table without the columns that have no value, for it should fit into a line of the terminal."""
+    filled = [i for i in range(len(columns)) if any(row[i] for row in rows)]
+    return [columns[i] for i in filled], [[row[i] for i in filled] for row in rows]
+
+
+def _short(text: str, width: int) -> str:
+    """Return the text if it goes into a file or a pipe; else what fits into so many columns of the terminal."""
+    return shortened(text, max(_MIN_WIDTH, width)) if sys.stdout.isatty() else text
 
 
 def _seconds(value: float | None) -> str:

@@ -10,6 +10,7 @@ from hedgerow.core.errors import HedgerowError
 from hedgerow.pipeline.route import route
 from hedgerow.spark.compute.checksum import checksum
 from hedgerow.spark.start.progress import step
+from hedgerow.spark.storage.paths import bytes_listed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,10 +20,11 @@ _ROUNDS = 2  # the first round fills the caches; the faster one counts
 
 @dataclass(frozen=True)
 class Side:
-    """One way to run a query: the files that it opens, its seconds, and its rows."""
+    """One way to run a query: the files that it opens, with their bytes, its seconds, and its rows."""
 
     name: str
     files: int
+    bytes: int
     seconds: float
     rows: int
 
@@ -37,7 +39,7 @@ def compare(spark: SparkSession, sql: str) -> tuple[Side, Side]:
                 begun = perf_counter()
                 answer = checksum(frame)
                 seconds = perf_counter() - begun
-            side = Side(name, len(frame.inputFiles()), seconds, answer.rows)
+            side = Side(name, len(frame.inputFiles()), bytes_listed(frame), seconds, answer.rows)
             best = sides.get(name, side)
             sides[name] = replace(side, seconds=min(side.seconds, best.seconds))
             answers.add(answer)
