@@ -131,10 +131,22 @@ public final class PruningRule extends Rule<LogicalPlan> {
         }
         if (decisions != null) {
             last = decisions;
+            show(decisions);
         } else if (isAttached && !isToldBySql && UserQueries.isUsers(plan)) {
             last = List.of();
         }
         isToldBySql = false;
+    }
+
+    /** Shows the decisions in Spark's UI. */
+    private static void show(List<QueryPlan.Decision> decisions) {
+        try {
+            if (!decisions.isEmpty()) {
+                UiTab.note(decisions);
+            }
+        } catch (Exception | LinkageError error) { // its classes are Spark's own
+            LOG.info("Hedgerow has no tab in Spark's UI: " + error);
+        }
     }
 
     /** Returns a plan with the same answer over fewer files; null if WHERE says best which to skip. */
