@@ -10,9 +10,12 @@ from pyspark.sql import SparkSession
 
 import hedgerow as hr
 from hedgerow.core.errors import FormatError, HedgerowError, HedgerowWarning, LayoutError
+from hedgerow.pipeline.learned_partitions import files_of
 from hedgerow.spark.start.session import temporary_settings
 from hedgerow.spark.storage.delta_log import delta_log
+from hedgerow.spark.storage.paths import plain_path
 from tests.support.answers import answer, attached_to, without_skipping
+from tests.support.delta_tables import now
 from tests.support.lay_out import asking, by_ranges
 
 ROWS = 4000
@@ -103,6 +106,39 @@ def test_an_era_of_partitions(delta: SparkSession, sales: str) -> None:
     assert known.issuperset(opened["era < 9"]) and known.isdisjoint(opened["era = 9"])
     with attached_to(delta):
         check_answers(delta, sales)
+
+
+ODD = {
+    "text": r"""element_at(array("it's", 'a "b"', 'c\\\\d', '100%', 'x=y/z', ' ', 'NULL', NULL), CAST(id % 8 + 1 AS INT))""",
+    "really?": "id % 2 = 0",
+    "price": "CAST(id % 5 AS DECIMAL(10, 3)) / 4",
+    "at": "timestamp_micros(1793000000000000 + id % 6 * 1234567)",
+    "day": "date_add(DATE '1582-10-01', CAST(id % 9 AS INT) * 4)",
+    "ratio": "element_at(array(0.1D, 1e300D, -1e-300D, double('NaN'), double('-Infinity')), CAST(id % 5 + 1 AS INT))",
+    "tiny": "CAST(id % 3 - 1 AS TINYINT)",
+    "bytes": "CAST(CASE id % 3 WHEN 0 THEN 'a' WHEN 1 THEN 'b c' END AS BINARY)",
+}
+
+
+@pytest.mark.parametrize("column", ODD)
+def test_odd_partitions(delta: SparkSession, tmp_path: Path, column: str) -> None:
+    """Each partition has a condition of its own, and all of them have all files."""
+    mapped = column == "text"
+    place, name = str(tmp_path / "t"), f"`{'of day, ' if mapped else ''}{column}`"
+    properties = "TBLPROPERTIES ('delta.columnMapping.mode' = 'name')" if mapped else ""
+    delta.sql(
+        f"CREATE TABLE delta.`{place}` USING delta PARTITIONED BY ({name}) {properties} "
+        f"AS SELECT id, {ODD[column]} AS {name} FROM range(0, 60, 1, 1)"
+    )
+    snapshot = delta_log(delta, place).snapshot()
+    files = files_of(snapshot, snapshot.partitions())
+    rows = now(delta, place)
+    assert len(files) == rows.select(name).distinct().count() and all(len(own) == 1 for own in files.values())
+    assert sorted(name for own in files.values() for name in own) == sorted(snapshot.files.names)
+    for where, (own,) in files.items():
+        assert [plain_path(path) for path in rows.where(where).inputFiles()] == [plain_path(snapshot.full_path(own))], (
+            where
+        )
 
 
 @pytest.mark.parametrize(
