@@ -99,7 +99,7 @@ def show(
     past = decisions(spark, table)
     return Shown(
         Picture(
-            title=f"{opened.name}: {opened.path}",
+            title=opened.name,
             facts=tuple((n.replace("_", " "), f"{f:,}" if type(f) is int else str(f)) for n, f in opened.plain_facts()),
             queries=reads,
             files=files,
