@@ -244,13 +244,46 @@ def test_dates_of_a_query_move_together(days: list[int], seed: int) -> None:
 
     step = gcd(*(day - min(days) for day in days))
     beyond = (max(days) - min(days)) / len(days)
+    newest = max((v - date(1970, 1, 1)).days for v in VALUES["sent"])
     for day, drawn in zip(days, draws([ask(day) for day in days], seed=seed), strict=True):
         for p in drawn:
             shift = bound(p, "sent", ">=") - day
             assert bound(p, "sent", "<") == day + 7 + shift
             assert bound(p, "due", ">") == day + 30 + shift
-            assert min(days) - beyond <= day + shift <= max(days) + beyond
+            assert min(days) - beyond <= day + shift <= max(max(days) + beyond, newest + step)
             assert (day + shift - min(days)) % step == 0
+
+
+@given(lengths=st.integers(1, 40), is_open=st.booleans(), seed=st.integers(0, 99))
+def test_spans_of_time_move_to_rows_that_are_newer(lengths: int, is_open: bool, seed: int) -> None:
+    """In proportion to these rows, for later queries ask for them; a bound alone tells nothing about what comes later."""
+    sample = Sample.of_table(pa.table({"sent": pa.array([date(2026, 1, 1) + timedelta(i // 10) for i in range(400)])}))
+    first, op = (date(2026, 1, 1) - date(1970, 1, 1)).days, "<" if is_open else "<="
+    ends = [first + i for i in (4, 7, 10)]
+
+    def ask(end: int, with_begin: bool) -> Predicate:
+        last = Compare(col("sent"), op, lit(end, "date"))
+        return And((Compare(col("sent"), ">=", lit(end - lengths, "date")), last)) if with_begin else last
+
+    spans = draws([ask(end, True) for end in ends], sample=sample, seed=seed, times=40)
+    moved = []
+    for end, drawn in zip(ends, spans, strict=True):
+        for p in drawn:
+            assert bound(p, "sent", op) - bound(p, "sent", ">=") == lengths
+            assert (bound(p, "sent", op) - end) % 3 == 0 and bound(p, "sent", op) <= first + 43
+            moved.append(bound(p, "sent", op) > ends[-1] + 3)
+    assert 0.5 < np.mean(moved) < 0.9  # 72 or 73 % of the rows are newer, some by less than a step
+    for drawn in draws([ask(end, False) for end in ends], sample=sample, seed=seed, times=40):
+        assert all(bound(p, "sent", op) <= ends[-1] + 3 for p in drawn)
+
+
+def test_days_become_those_of_newer_rows() -> None:
+    for days in (1, 3):
+        times = [date(2026, 2, 1) + timedelta(i) for i in range(days)]
+        sample = Sample.of_table(pa.table({"sent": pa.array(times)}))
+        queries = [Compare(col("sent"), "=", lit(date(2026, 1, day))) for day in (5, 5, 5, 6)]
+        drawn = {bound(p, "sent", "=") for some in draws(queries, sample=sample, times=20) for p in some}
+        assert drawn == {(time - date(1970, 1, 1)).days for time in times}
 
 
 @given(lows=st.lists(st.integers(0, 500), min_size=2, max_size=8, unique=True))

@@ -202,6 +202,22 @@ class Domains:
                 return Prefix(atom.term, domain[place][: len(prefix)])
         return atom
 
+    def share_above(self, atom: Predicate, observed: Sequence[Values]) -> float:
+        """Return the share of the rows that have a later time than any of the observed upper bounds lets pass."""
+        match atom:
+            case Compare(term, "<" | "<=" as op, Literal(kind, _)) if kind in _TIMES and self._domain(term):
+                places = self._rows.ranks(term).places
+                last = max(v for (v,) in observed) - (op == "<")
+                return float(np.mean(places >= bisect_right(self._domain(term), last)))
+        return 0.0
+
+    def shift_above(self, atom: Compare, observed: Sequence[int], r: Random) -> int:
+        """Return a shift, in the observed steps, that moves an upper bound to a later time of the column."""
+        step = reduce(gcd, (v - observed[0] for v in observed)) or 1
+        is_open, domain = atom.op == "<", self._domain(atom.term)
+        ahead: int = r.choice(domain[bisect_right(domain, max(observed) - is_open) :]) + is_open - atom.literal.value
+        return step * -(-ahead // step)
+
     def shift(self, bound: Any, observed: Sequence[Any], r: Random) -> Any:
         """Return a random shift of a bound and the bounds that move with it; None if there is none."""
         if self.alike:
@@ -234,10 +250,11 @@ class Domains:
     ) -> Values:
         """Draw a value of the column for each old one; observed values recur at the observed rate."""
         domain = self._domain(term)
-        if len(domain) < 2:
-            return old
         all_observed = [v for values in observed for v in values]
-        repeats = 0.0 if self.alike and len(domain) > MAX_DISTINCT else _repeats(all_observed)
+        is_past = kind in _TIMES and not self.alike and bool(domain) and max(all_observed) < domain[0]
+        if len(domain) < 2:
+            return tuple(domain) if is_past else old
+        repeats = 0.0 if is_past or (self.alike and len(domain) > MAX_DISTINCT) else _repeats(all_observed)
         replacements |= {(kind, v): new for v, new in self._neighbours(term, domain, old, r).items()}
         for value in (v for v in old if (kind, v) not in replacements):
             used = {v for (k, _), v in replacements.items() if k == kind}

@@ -3,7 +3,8 @@
 Queries of one shape differ only in their literals. A literal that is equal in all of them stays unchanged; the others
 are drawn again:
 
-    l_shipdate >= '1995-03-02' AND l_shipdate < '1995-03-09'    all dates shift together, in the observed range
+    l_shipdate >= '1995-03-02' AND l_shipdate < '1995-03-09'    all dates shift together, in the observed range; and to
+                                                                rows that are newer than all of these queries
     l_quantity < 24                                             the bounds of a column shift together too
     p_brand = 'Brand#12', c_nation IN ('PERU', 'CHINA')         other values of the column; equal ones stay equal
     p_name LIKE '%green%'                                       other words of the column
@@ -219,6 +220,7 @@ class _Group:
     values: list[tuple[Values, ...]] = field(default_factory=list)
     known: set[Any] = field(default_factory=set)  # values that no drawn query should have
     _met: list[int] | None = None
+    _shares: list[float] | None = None
 
     def draw(self, i: int, times: int, domains: Domains, r: Random) -> list[Predicate]:
         """Draw up to `times` variants of query i, with other literals.
@@ -231,7 +233,8 @@ class _Group:
         if not any(varies):
             return []
         atoms = [atom for atom, _ in _slots(self.predicates[i])]
-        draws = (self._drawn(i, atoms, by_slot, varies, recurs, domains, r) for _ in range(_MAX_DRAWS * times))
+        newer = self._newer(by_slot, domains)
+        draws = (self._drawn(i, atoms, by_slot, varies, recurs, newer, domains, r) for _ in range(_MAX_DRAWS * times))
         return list(islice((p for p in draws if not _is_empty(p)), times)) or [self.predicates[i]]
 
     def varies(self, domains: Domains) -> list[bool]:
@@ -248,6 +251,18 @@ class _Group:
         atoms = (atom for atom, _ in _slots(self.predicates[0]))
         places = zip(atoms, self.varies(domains), self._recur(domains), strict=True)
         return [varies and not recurs and domains.must_differ(atom) for atom, varies, recurs in places]
+
+    def _newer(self, by_slot: Sequence[Sequence[Values]], domains: Domains) -> Sequence[float]:
+        """Return for each place the share of rows that are newer than any query's span of time there.
+
+        Later queries will ask for these rows as the observed ones did for theirs. One bound alone is no span."""
+        if self._shares is None:
+            atoms = [atom for atom, _ in _slots(self.predicates[0])]
+            begins = {atom.term for atom in atoms if isinstance(atom, Compare) and atom.op in (">", ">=")}
+            spans = [isinstance(atom, Compare) and atom.term in begins and not domains.alike for atom in atoms]
+            places = zip(spans, atoms, by_slot, strict=True)
+            self._shares = [domains.share_above(atom, seen) if is_span else 0.0 for is_span, atom, seen in places]
+        return self._shares
 
     def _recur(self, domains: Domains) -> list[bool]:
         """Return for each place whether unseen queries have observed literals there, because nearly all came before."""
@@ -275,10 +290,14 @@ class _Group:
         by_slot: Sequence[Sequence[Values]],
         varies: Sequence[bool],
         recurs: Sequence[bool],
+        newer: Sequence[float],
         domains: Domains,
         r: Random,
     ) -> Predicate:
         shifts: dict[str, Any] = {}
+        for atom, observed, share in zip(atoms, by_slot, newer, strict=True):
+            if share and r.random() < share and isinstance(atom, Compare):
+                shifts[str(family_of(atom))] = domains.shift_above(atom, [v for (v,) in observed], r)
         replacements: dict[Any, Any] = {}
         new: list[Predicate] = []
         another = _slots(r.choice(self.predicates)) if domains.alike else _slots(self.predicates[i])
