@@ -27,8 +27,7 @@ def in_waves(spark: SparkSession, source: str, count: int = WAVES) -> hr.WriteOp
     """Options with which the files of this source are written in so many waves."""
     opened = open_source(spark, source)
     sizes = sorted(opened.sizes.values()) if opened.sizes else sorted(f.stat().st_size for f in parquet(Path(source)))
-    options = hr.WriteOptions(wave_bytes=f"{sum(sizes[-(FILES // count) :])}B")
-    return options
+    return hr.WriteOptions(wave_bytes=f"{sum(sizes[-(FILES // count) :])}B")
 
 
 def parquet(folder: Path) -> list[Path]:

@@ -29,6 +29,7 @@ from hedgerow.cli.table_commands import (
     show,
     verify,
 )
+from hedgerow.core.signals import as_if_interrupted
 
 TABLE_COMMANDS = (verify, describe, show, explain, files, doctor, history, rollback, repair, relearn)
 for command in (learn, advise, score, apply, query, demo, *TABLE_COMMANDS, log, auto, calibrate, jar, import_log):
@@ -37,5 +38,5 @@ for command in (learn, advise, score, apply, query, demo, *TABLE_COMMANDS, log, 
 
 
 def main() -> None:
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # so that it cleans up
+    signal.signal(signal.SIGTERM, as_if_interrupted)
     app(prog_name="hedgerow")

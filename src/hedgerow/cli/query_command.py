@@ -166,8 +166,9 @@ def _compare(spark: SparkSession, sql: str, output: Output) -> None:
     if output.as_json:
         output.answer({side.name: asdict(side) for side in sides}, {})
         return
-    rows = [[s.name, f"{s.files:,}", byte_text(s.bytes), f"{s.seconds:,.2f}", f"{s.rows:,}"] for s in sides]
-    output.table([("", False), *((title, True) for title in ("files", "bytes", "seconds", "rows"))], rows)
+    figures = [[text(getattr(side, figure)) for figure, text in _FIGURES.items()] for side in sides]
+    rows = [[side.name, *own, f"{side.rows:,}"] for side, own in zip(sides, figures, strict=True)]
+    output.table([("", False), *((title, True) for title in (*_FIGURES, "rows"))], rows)
 
 
 def _compare_each(spark: SparkSession, texts: Sequence[str], output: Output) -> None:

@@ -14,7 +14,7 @@ from hedgerow.cli.jar_command import show_conf
 from hedgerow.cli.output import Output, all_or, share, summary
 from hedgerow.core.errors import HedgerowError
 
-_HISTORY = ("version", "operation", "wave", "waves", "time", "rows", "learner", "workload")
+_HISTORY = ("version", "operation", "batch", "wave", "waves", "time", "rows", "learner", "workload")
 
 
 def verify(ctx: typer.Context, directory: DirectoryArgument, as_json: JsonOption = False) -> None:

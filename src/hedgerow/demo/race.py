@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from statistics import median
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -134,17 +135,20 @@ def _files_of_scans(plan: Any) -> int:
 
 
 def answer(rows: Sequence[Row], query: str) -> list[str]:
-    """Return the rows in an order of their own; of those that LIMIT chose, only the values of its ORDER BY.
+    """Return what must be equal, in an order that does not depend on that of the rows.
 
-    Of rows with equal ones it may return any. Without an order it may return any at all, so only their number counts.
+    These are the rows; but of those that tie with the last one that LIMIT took, only the values of ORDER BY.
     """
     tree = parse_one(query)
-    if tree.args.get("limit") is None:
+    if tree.args.get("limit") is None or not rows:
         return sorted(map(comparable, rows))
     order = tree.args.get("order")
     terms = [] if order is None else [term.this for term in order.expressions]
-    names = [term.name for term in terms if isinstance(term, exp.Column)]
-    return [comparable(row[name] for name in names if name in row.__fields__) for row in rows]
+    shown = takewhile(lambda term: isinstance(term, exp.Column) and term.name in rows[0].__fields__, terms)
+    names = [term.name for term in shown]
+    ranks = [comparable(row[name] for name in names) for row in rows]
+    cut = {ranks[-1]} if tree.args.get("offset") is None else {ranks[0], ranks[-1]}
+    return sorted(rank if rank in cut else comparable(row) for row, rank in zip(rows, ranks, strict=True))
 
 
 def comparable(row: Iterable[Any]) -> str:

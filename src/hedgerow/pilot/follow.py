@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from hedgerow.core.errors import HedgerowError, advise
+from hedgerow.core.signals import as_if_interrupted
 from hedgerow.pilot.budget import Budget
 from hedgerow.pilot.decision import Decision
 
@@ -56,8 +57,7 @@ def ended_by_signals() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():  # only that one gets signals
         yield
         return
-    # Spark's own handler of SIGINT cancels the jobs that run, and then raises KeyboardInterrupt.
-    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    before = signal.signal(signal.SIGTERM, as_if_interrupted)
     try:
         yield
     except KeyboardInterrupt:

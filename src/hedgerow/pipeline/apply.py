@@ -71,7 +71,7 @@ def apply(
     if to is None:
         if not isinstance(source, str) or not is_delta(spark, source):
             raise HedgerowError(f"only a Delta table is rewritten in place: name a place for {opened.origin} with to=")
-        return apply_in_place(spark, source, learned, options, where)
+        return _apply_in_place(opened, source, learned, options, where)
     plan = _plan(spark, opened, learned, options)
     place = to if copied is None or replica is None else replica_path(copied.path, replica)
     if where is not None:
@@ -83,16 +83,27 @@ def apply(
 
 
 @in_own_session
-def apply_in_place(
+def apply_of_batch(
     spark: SparkSession,
     source: str,
     learned: Learned,
     options: WriteOptions,
-    where: str | Sequence[str] | None = None,
+    where: str,
+    batch: str,
+) -> ManagedTable:
+    """Rewrite some partitions of a Delta table in place. `batch`: see `Plan`."""
+    return _apply_in_place(open_source(spark, source, learned.table or None), source, learned, options, where, batch)
+
+
+def _apply_in_place(
+    opened: Source,
+    source: str,
+    learned: Learned,
+    options: WriteOptions,
+    where: str | Sequence[str] | None,
     batch: str | None = None,
 ) -> ManagedTable:
-    """Rewrite a Delta table, or some of its files, in Delta's own transactions. `batch`: see `Plan`."""
-    opened = open_source(spark, source, learned.table or None)
+    spark = opened.frame.sparkSession
     if isinstance(learned.layout, OverlapLayout):
         raise LacksCapability("overlap", opened.origin)
     if learned.replicas:

@@ -1,7 +1,7 @@
 """apply_partitions: rewrites some partitions of a Delta table in place, each in a layout of its own, several at once.
 
 Each partition is a transaction. A run that ends early has rewritten some of them, and the same call goes on with the
-others. One rollback takes back all that a call has rewritten.
+others. One rollback takes back all that one call rewrote.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from uuid import uuid4
 from hedgerow.core.errors import HedgerowError, LayoutError, counted
 from hedgerow.core.progress import Progress
 from hedgerow.core.time_left import TimeLeft
-from hedgerow.pipeline.apply import apply_in_place
+from hedgerow.pipeline.apply import apply_of_batch
 from hedgerow.pipeline.inputs import at_least_one
 from hedgerow.pipeline.learned_partitions import LearnedPartitions, files_of
 from hedgerow.pipeline.write_options import WriteOptions
@@ -37,7 +37,8 @@ def apply_partitions(
 ) -> ManagedTable:
     """Rewrite some partitions of a Delta table in place, each in its own layout, several at once.
 
-    Partitions whose files are all in their layout already are left as they are. A rollback takes back all others.
+    Partitions whose files are all in their layout already are left as they are. One rollback takes back
+    the others; a call that goes on after a failure has a rollback of its own.
 
     Args:
         at_once: rewrite so many at once. Each needs temporary space for its rows.
@@ -61,7 +62,7 @@ def apply_partitions(
     batch = uuid4().hex[:12]
 
     def write(own: SparkSession, where: str) -> ManagedTable:
-        return apply_in_place(own, source, layouts[where], options, where, batch)
+        return apply_of_batch(own, source, layouts[where], options, where, batch)
 
     failed: dict[str, HedgerowError] = {}
     for count, (where, result) in enumerate(each_at_once(spark, write, list(left), at_once), len(done) + 1):

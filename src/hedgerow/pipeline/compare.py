@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -9,8 +10,8 @@ from typing import TYPE_CHECKING
 from hedgerow.core.errors import HedgerowError
 from hedgerow.pipeline.route import route
 from hedgerow.spark.compute.checksum import checksum
+from hedgerow.spark.start.jar import gateway
 from hedgerow.spark.start.progress import step
-from hedgerow.spark.storage.paths import bytes_listed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,7 +40,8 @@ def compare(spark: SparkSession, sql: str) -> tuple[Side, Side]:
                 begun = perf_counter()
                 answer = checksum(frame)
                 seconds = perf_counter() - begun
-            side = Side(name, len(frame.inputFiles()), bytes_listed(frame), seconds, answer.rows)
+            files, size = json.loads(gateway(spark).listed(frame._jdf))
+            side = Side(name, files, size, seconds, answer.rows)
             best = sides.get(name, side)
             sides[name] = replace(side, seconds=min(side.seconds, best.seconds))
             answers.add(answer)

@@ -11,7 +11,7 @@ from decimal import Context, Decimal
 from functools import reduce
 from math import gcd, isfinite
 from random import Random
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -125,6 +125,14 @@ def _alike(counts: Ints, count: int, r: Random) -> int:
     return r.randrange(int(first), int(end))
 
 
+class NewerRows(NamedTuple):
+    """Rows that are newer than queries ask for: their share, the place of their first time, and the queries' steps."""
+
+    share: float
+    first: int
+    step: int
+
+
 class Domains:
     """The sample's values to draw from. `truths` collects the outcomes of the searches that are drawn.
 
@@ -202,21 +210,21 @@ class Domains:
                 return Prefix(atom.term, domain[place][: len(prefix)])
         return atom
 
-    def share_above(self, atom: Predicate, observed: Sequence[Values]) -> float:
-        """Return the share of the rows that have a later time than any of the observed upper bounds lets pass."""
-        match atom:
-            case Compare(term, "<" | "<=" as op, Literal(kind, _)) if kind in _TIMES and self._domain(term):
-                places = self._rows.ranks(term).places
-                last = max(v for (v,) in observed) - (op == "<")
-                return float(np.mean(places >= bisect_right(self._domain(term), last)))
-        return 0.0
-
-    def shift_above(self, atom: Compare, observed: Sequence[int], r: Random) -> int:
-        """Return a shift, in the observed steps, that moves an upper bound to a later time of the column."""
+    def newer_rows(self, atom: Compare, observed: Sequence[Any]) -> NewerRows | None:
+        """Return the rows whose time is beyond every observed upper bound; None if there are none."""
+        domain = self._domain(atom.term)
+        if self.alike or atom.op not in ("<", "<=") or atom.literal.kind not in _TIMES or not domain:
+            return None
+        first = bisect_right(domain, max(observed) - (atom.op == "<"))
+        share = float(np.mean(self._rows.ranks(atom.term).places >= first))
         step = reduce(gcd, (v - observed[0] for v in observed)) or 1
-        is_open, domain = atom.op == "<", self._domain(atom.term)
-        ahead: int = r.choice(domain[bisect_right(domain, max(observed) - is_open) :]) + is_open - atom.literal.value
-        return step * -(-ahead // step)
+        return NewerRows(share, first, step) if share else None
+
+    def shift_to(self, newer: NewerRows, atom: Compare, r: Random) -> int:
+        """Return a shift, in the observed steps, that moves an upper bound to one of these rows."""
+        domain = self._domain(atom.term)
+        ahead: int = domain[r.randrange(newer.first, len(domain))] + (atom.op == "<") - atom.literal.value
+        return newer.step * -(-ahead // newer.step)
 
     def shift(self, bound: Any, observed: Sequence[Any], r: Random) -> Any:
         """Return a random shift of a bound and the bounds that move with it; None if there is none."""

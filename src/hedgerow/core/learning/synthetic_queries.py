@@ -15,7 +15,7 @@ Synthetic queries have less weight if literals recur: a dashboard repeats its qu
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress, islice
@@ -25,7 +25,7 @@ from typing import Literal as Choice
 
 from hedgerow.core.effort import NORMAL
 from hedgerow.core.errors import LayoutError
-from hedgerow.core.learning.drawn_literals import Domains, Values, family_of, moved_by
+from hedgerow.core.learning.drawn_literals import Domains, NewerRows, Values, family_of, moved_by
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.word_search import searched_word
 from hedgerow.core.predicates.nodes import (
@@ -220,7 +220,7 @@ class _Group:
     values: list[tuple[Values, ...]] = field(default_factory=list)
     known: set[Any] = field(default_factory=set)  # values that no drawn query should have
     _met: list[int] | None = None
-    _shares: list[float] | None = None
+    _newer_rows: dict[str, tuple[int, NewerRows]] | None = None
 
     def draw(self, i: int, times: int, domains: Domains, r: Random) -> list[Predicate]:
         """Draw up to `times` variants of query i, with other literals.
@@ -233,7 +233,7 @@ class _Group:
         if not any(varies):
             return []
         atoms = [atom for atom, _ in _slots(self.predicates[i])]
-        newer = self._newer(by_slot, domains)
+        newer = self._newer(by_slot, varies, domains)
         draws = (self._drawn(i, atoms, by_slot, varies, recurs, newer, domains, r) for _ in range(_MAX_DRAWS * times))
         return list(islice((p for p in draws if not _is_empty(p)), times)) or [self.predicates[i]]
 
@@ -252,17 +252,30 @@ class _Group:
         places = zip(atoms, self.varies(domains), self._recur(domains), strict=True)
         return [varies and not recurs and domains.must_differ(atom) for atom, varies, recurs in places]
 
-    def _newer(self, by_slot: Sequence[Sequence[Values]], domains: Domains) -> Sequence[float]:
-        """Return for each place the share of rows that are newer than any query's span of time there.
+    def _newer(
+        self, by_slot: Sequence[Sequence[Values]], varies: Sequence[bool], domains: Domains
+    ) -> Mapping[str, tuple[int, NewerRows]]:
+        """Return for each family of bounds the rows that are newer than all spans of time of the queries, if there are
+        any, with the place of the upper bound.
 
-        Later queries will ask for these rows as the observed ones did for theirs. One bound alone is no span."""
-        if self._shares is None:
-            atoms = [atom for atom, _ in _slots(self.predicates[0])]
-            begins = {atom.term for atom in atoms if isinstance(atom, Compare) and atom.op in (">", ">=")}
-            spans = [isinstance(atom, Compare) and atom.term in begins and not domains.alike for atom in atoms]
-            places = zip(spans, atoms, by_slot, strict=True)
-            self._shares = [domains.share_above(atom, seen) if is_span else 0.0 for is_span, atom, seen in places]
-        return self._shares
+        Later queries will ask for these rows in the same way. One bound alone is no span, nor is one that never moves.
+        """
+        if self._newer_rows is None:
+            moving = [
+                (place, atom)
+                for place, (atom, _) in enumerate(_slots(self.predicates[0]))
+                if varies[place] and isinstance(atom, Compare)
+            ]
+            begins = {atom.term for _, atom in moving if atom.op in (">", ">=")}
+            self._newer_rows = {}
+            for place, atom in moving:
+                rows = domains.newer_rows(atom, [v for (v,) in by_slot[place]]) if atom.term in begins else None
+                family = family_of(atom)
+                if rows is not None and family is not None:
+                    _, most = self._newer_rows.get(family, (place, rows))
+                    if rows.share >= most.share:
+                        self._newer_rows[family] = place, rows
+        return self._newer_rows
 
     def _recur(self, domains: Domains) -> list[bool]:
         """Return for each place whether unseen queries have observed literals there, because nearly all came before."""
@@ -290,14 +303,16 @@ class _Group:
         by_slot: Sequence[Sequence[Values]],
         varies: Sequence[bool],
         recurs: Sequence[bool],
-        newer: Sequence[float],
+        newer: Mapping[str, tuple[int, NewerRows]],
         domains: Domains,
         r: Random,
     ) -> Predicate:
         shifts: dict[str, Any] = {}
-        for atom, observed, share in zip(atoms, by_slot, newer, strict=True):
-            if share and r.random() < share and isinstance(atom, Compare):
-                shifts[str(family_of(atom))] = domains.shift_above(atom, [v for (v,) in observed], r)
+        for moving, (place, rows) in newer.items():
+            if r.random() < rows.share:
+                upper = atoms[place]
+                assert isinstance(upper, Compare)
+                shifts[moving] = domains.shift_to(rows, upper, r)
         replacements: dict[Any, Any] = {}
         new: list[Predicate] = []
         another = _slots(r.choice(self.predicates)) if domains.alike else _slots(self.predicates[i])

@@ -19,7 +19,7 @@ from hedgerow.core.predicates.sql_text import in_backticks
 from hedgerow.spark.start.session import spark_errors
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 _SLASHES = re.compile(r"^file:/+")
 _ABSOLUTE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:")
@@ -79,23 +79,14 @@ def input_roots(frame: DataFrame) -> list[str]:
 
 def input_bytes(frame: DataFrame) -> int:
     """Return the bytes of the files that the frame's rows are read from, as far as Spark's plan names them."""
-    return _bytes_in(frame.sparkSession, frame._jdf.queryExecution().analyzed())
-
-
-def bytes_listed(frame: DataFrame) -> int:
-    """Return the bytes of the files that the frame's scans list, skipped ones left out."""
-    return _bytes_in(frame.sparkSession, frame._jdf.queryExecution().optimizedPlan())
-
-
-def _bytes_in(spark: SparkSession, plan: Any) -> int:
-    jvm: Any = spark._jvm
+    to_seq = frame.sparkSession._jvm.org.apache.spark.api.python.PythonUtils.toSeq  # type: ignore[union-attr]
 
     def size(location: Any) -> int:
         if location.getClass().getSimpleName() == "CatalogFileIndex":  # its own size may be a huge guess
-            location = location.filterPartitions(jvm.org.apache.spark.api.python.PythonUtils.toSeq([]))
+            location = location.filterPartitions(to_seq([]))
         return int(location.sizeInBytes())
 
-    return sum(map(size, _locations(plan.collectLeaves())))
+    return sum(map(size, _locations(frame._jdf.queryExecution().analyzed().collectLeaves())))
 
 
 def folders_read(frame: DataFrame) -> list[str]:

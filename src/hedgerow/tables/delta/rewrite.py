@@ -378,8 +378,9 @@ def roll_back(table: DeltaFiles, state: TableState, parts: Sequence[Part]) -> No
     rewrites = [o for o in state.all_operations(table.side) if o["operation"] == "apply" and "version" in o]
     if not rewrites:
         raise HedgerowError(f"{log.path} has no rewrite of Hedgerow's to take back")
-    run, snapshot = runs_of(rewrites)[-1], log.snapshot()
-    first, by_id = min(done["version"] for done in run) - 1, {part.id: part for part in parts}
+    # In the order of versions, the snapshot after one rewrite is often the one before the next.
+    run, snapshot = sorted(runs_of(rewrites)[-1], key=lambda done: done["version"]), log.snapshot()
+    first, by_id = run[0]["version"] - 1, {part.id: part for part in parts}
     unchanged, replaced = list[str](), list[tuple[Snapshot, list[str]]]()
     for wave in run:
         part = by_id.get(wave["part"])

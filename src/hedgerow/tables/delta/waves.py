@@ -90,9 +90,9 @@ def runs_of(rewrites: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any
     runs: list[list[Mapping[str, Any]]] = []
     for rewrite in rewrites:
         before = runs[-1][-1] if runs else {}
-        is_of_batch = "batch" in rewrite and rewrite["batch"] == before.get("batch")
         is_next_wave = "run" in rewrite and rewrite["run"] == before.get("run") and rewrite["wave"] > before["wave"]
-        if is_of_batch or is_next_wave:
+        batch = rewrite.get("batch")
+        if is_next_wave if batch is None else batch == before.get("batch"):
             runs[-1].append(rewrite)
         else:
             runs.append([rewrite])

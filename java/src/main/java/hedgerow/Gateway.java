@@ -1,6 +1,7 @@
 package hedgerow;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
+import java.util.List;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Function;
@@ -10,8 +11,11 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+import org.apache.spark.sql.execution.datasources.v2.FileScan;
 import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.DataTypes;
 import scala.collection.immutable.Map;
@@ -93,6 +97,22 @@ public final class Gateway {
         }
         marked.setAnalyzed();
         return Dataset.ofRows(query.sparkSession(), marked);
+    }
+
+    /** Returns how many files the scans of a query list, each file once, and their bytes. */
+    public String listed(Dataset<Row> query) {
+        TreeMap<String, Long> sizes = new TreeMap<>();
+        Scala.list(query.queryExecution().optimizedPlan().collectLeaves()).forEach(leaf -> {
+            FileIndex files = leaf instanceof LogicalRelation relation
+                && relation.relation() instanceof HadoopFsRelation of ? of.location()
+                : leaf instanceof DataSourceV2ScanRelation relation && relation.scan() instanceof FileScan scan
+                ? scan.fileIndex() : null;
+            if (files != null) {
+                Scala.list(files.listFiles(Scala.none(), Scala.none())).forEach(directory ->
+                    Scala.list(directory.files()).forEach(file -> sizes.put(file.getPath().toString(), file.getLen())));
+            }
+        });
+        return Wire.write(List.of(sizes.size(), sizes.values().stream().mapToLong(Long::longValue).sum()));
     }
 
     /** Returns a column with the footers of Parquet files, read where the column is evaluated; see `FileParts`. */

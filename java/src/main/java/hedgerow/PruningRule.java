@@ -63,6 +63,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
     private volatile boolean isAttached;
     private volatile List<QueryPlan.Decision> last = List.of();
     private volatile boolean isToldBySql;
+    private volatile boolean hasTab = true; // until it cannot be made
 
     PruningRule(Python python) {
         this.python = python;
@@ -124,7 +125,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
         }
     }
 
-    /** Remembers the decisions for a user's query; `reports`: null if it reads no files. */
+    /** Remembers the decisions for a user's query, which are null if it reads no files. */
     private void remember(LogicalPlan plan, List<QueryPlan.Decision> decisions) {
         if (UserQueries.isOwn()) {
             return;
@@ -139,12 +140,13 @@ public final class PruningRule extends Rule<LogicalPlan> {
     }
 
     /** Shows the decisions in Spark's UI. */
-    private static void show(List<QueryPlan.Decision> decisions) {
+    private void show(List<QueryPlan.Decision> decisions) {
         try {
-            if (!decisions.isEmpty()) {
+            if (hasTab && !decisions.isEmpty()) {
                 UiTab.note(decisions);
             }
         } catch (Exception | LinkageError error) { // its classes are Spark's own
+            hasTab = false;
             LOG.info("Hedgerow has no tab in Spark's UI: " + error);
         }
     }

@@ -8,16 +8,15 @@ final class ReadFiles {
     static final int UNKNOWN = -1;
 
     private final BitSet skipped = new BitSet();
-    private final FileChoice index;
+    private long bytes; // of these files
     private long keys = -1; // before they choose
     private double seconds;
 
-    ReadFiles(FileChoice index) {
-        this.index = index;
-    }
-
-    synchronized void skip(int file) {
-        skipped.set(file);
+    synchronized void skip(int file, long size) {
+        if (!skipped.get(file)) {
+            skipped.set(file);
+            bytes += size;
+        }
     }
 
     /** Notes that so many keys choose, and how long that took. */
@@ -28,7 +27,6 @@ final class ReadFiles {
 
     /** Returns the decision with what it left at run time. */
     synchronized Wire.ScanReport of(Wire.ScanReport planned) {
-        return keys < 0 ? planned : planned.after(skipped.cardinality(),
-            skipped.stream().mapToLong(index::bytesOf).sum(), keys, seconds);
+        return keys < 0 ? planned : planned.after(skipped.cardinality(), bytes, keys, seconds);
     }
 }

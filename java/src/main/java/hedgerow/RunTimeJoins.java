@@ -238,9 +238,9 @@ final class RunTimeJoins {
         if (joins.isEmpty()) {
             return null;
         }
-        ReadFiles read = new ReadFiles(target.table.index());
+        ReadFiles read = new ReadFiles();
         query.skipLater(target.planned, read);
-        Expression files = new FilesOfKeys(List.copyOf(parts), List.copyOf(joins), read);
+        Expression files = new FilesOfKeys(List.copyOf(parts), List.copyOf(joins), target.table.index(), read);
         Expression condition = filter == null ? files : new And(filter.condition(), files);
         return new Project(Scala.seq(Scala.list(relation.output())),
             new Filter(condition, numbered(relation, number, target)));

@@ -13,6 +13,7 @@ import org.apache.spark.ui.SparkUI;
 import org.apache.spark.ui.SparkUITab;
 import org.apache.spark.ui.UIUtils$;
 import org.apache.spark.ui.WebUIPage;
+import org.apache.spark.ui.WebUITab;
 import org.apache.spark.util.Utils;
 import scala.Function0;
 import scala.Option;
@@ -26,18 +27,14 @@ final class UiTab extends SparkUITab {
     private static final int MOST = 100; // queries
     private static final String HEADS = "<tr><th>Query</th><th>Submitted</th><th>Table</th><th>Files opened</th>"
         + "<th>Size opened</th><th>Chosen by</th><th>Why not fewer</th><th>Chosen in</th></tr>";
-    private static UiTab current;
-
-    private final SparkUI ui;
     private final Deque<Query> queries = new ArrayDeque<>(); // the newest first
 
     private UiTab(SparkUI ui) {
         super(ui, "hedgerow");
-        this.ui = ui;
         attachPage(new Page());
     }
 
-    /** A query as it was planned. `execution`: Spark's number for it; null if it was not run. */
+    /** A query as it was planned. `execution`: Spark's number for it; null if it had none yet, as in `explain()`. */
     private record Query(long time, String execution, List<QueryPlan.Decision> decisions) {}
 
     /** Adds a query that is planned on this thread; the first one of an application brings the tab. */
@@ -51,16 +48,17 @@ final class UiTab extends SparkUITab {
     }
 
     private static synchronized UiTab of(SparkUI ui) {
-        if (current == null || current.ui != ui) {
-            current = new UiTab(ui);
-            ui.attachTab(current);
+        for (WebUITab tab : Scala.list(ui.getTabs())) {
+            if (tab instanceof UiTab ours) {
+                return ours;
+            }
         }
-        return current;
+        UiTab tab = new UiTab(ui);
+        ui.attachTab(tab);
+        return tab;
     }
 
-    /** A query that is planned twice, as for EXPLAIN, counts once. */
     private synchronized void add(Query query) {
-        queries.removeIf(other -> query.execution != null && query.execution.equals(other.execution));
         queries.addFirst(query);
         if (queries.size() > MOST) {
             queries.removeLast();
@@ -91,7 +89,7 @@ final class UiTab extends SparkUITab {
         }
 
         private String row(Query query, Wire.ScanReport scan, HttpServletRequest request) {
-            String number = query.execution == null ? "planned only" : "<a href=\"" + text(UIUtils$.MODULE$.prependBaseUri(
+            String number = query.execution == null ? "" : "<a href=\"" + text(UIUtils$.MODULE$.prependBaseUri(
                 request, basePath(), "/SQL/execution/?id=" + query.execution)) + "\">" + text(query.execution) + "</a>";
             boolean byKeys = scan.filesRead() != null;
             long files = byKeys ? scan.filesRead() : scan.filesOpened();
@@ -134,7 +132,7 @@ final class UiTab extends SparkUITab {
                         return whole;
                     }
                 }
-            } catch (ReflectiveOperationException error) {
+            } catch (ReflectiveOperationException | IllegalArgumentException error) {
                 PruningRule.LOG.info("Hedgerow shows its page without Spark's head: " + error);
             }
             return content;
@@ -142,7 +140,7 @@ final class UiTab extends SparkUITab {
 
         /** Writes a text as XML. */
         private static String text(String value) {
-            return value.replaceAll("[^\\t\\n\\x20-\\uFFFD]", " ").replace("&", "&amp;").replace("<", "&lt;")
+            return value.replaceAll("[^\\t\\n\\x20-\\uD7FF\\uE000-\\uFFFD\\x{10000}-\\x{10FFFF}]", " ").replace("&", "&amp;").replace("<", "&lt;")
                 .replace(">", "&gt;").replace("\"", "&quot;");
         }
     }
