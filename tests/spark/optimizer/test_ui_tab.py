@@ -37,5 +37,6 @@ def test_the_newest_queries(tmp_path: Path) -> None:
     before, none, after, page = run(PROGRAM, str(tmp_path))
     assert (before, none) == (0, 0) and after > 0
     assert page.count("/SQL/execution/?id=") >= 4  # two queries of one scan each, and a join
-    for shown in ("1 of 10", "2 of 10", "10 of 10", "<tr><td></td>", "rand() depends on", "<th>Why not fewer</th>"):
+    assert "<tr><td/>" in page or "<tr><td></td>" in page  # planned, but not run
+    for shown in ("1 of 10", "2 of 10", "10 of 10", "rand() depends on", "<th>Why not fewer</th>"):
         assert shown in page, page[-4000:]
