@@ -61,6 +61,18 @@ def edges(query: Query) -> Edges:
     }
 
 
+def test_a_table_without_a_log_between_others(spark: SparkSession, places: dict[str, str]) -> None:
+    """The query is noted, with the join that both logs know."""
+    some = {name: places[name] for name in ("lines", "orders")}
+    for place in some.values():
+        drop_log(spark, place)
+    with hr.log(spark, some):
+        ask(spark, ASKED[1:2])
+    (query,) = hr.logged_tables(spark, some)
+    assert {scan.table for scan in query.scans} == set(some)
+    assert edges(query) == {("lines", ("okey",), "orders", ("okey",)), ("orders", ("okey",), "lines", ("okey",))}
+
+
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_joins_are_those_of_the_text(spark: SparkSession, places: dict[str, str], adaptive: str) -> None:
     for name in places:

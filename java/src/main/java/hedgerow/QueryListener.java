@@ -199,7 +199,7 @@ public final class QueryListener extends SparkListener {
             if (scans.size() < 2) {
                 return List.of();
             }
-            List<ScanKey> places = List.copyOf(scans.keySet());
+            List<ScanKey> places = new ArrayList<>(scans.keySet()); // it may be asked for null: a column of no noted scan
             List<Wire.ScanJoin> found = new ArrayList<>();
             new JoinEdges(plan).forEach(pairs -> {
                 int scan = places.indexOf(byColumn.get(pairs.get(0).mine().exprId()));
