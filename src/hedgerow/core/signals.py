@@ -1,4 +1,4 @@
-"""Ends a command at SIGTERM as Ctrl-C does, so that it deletes what it has begun."""
+"""Ends a command at SIGTERM as Ctrl-C does, so that it deletes its unfinished files."""
 
 from __future__ import annotations
 

@@ -255,11 +255,10 @@ class _Group:
     def _newer(
         self, by_slot: Sequence[Sequence[Values]], varies: Sequence[bool], domains: Domains
     ) -> Mapping[str, tuple[int, NewerRows]]:
-        """Return for each family of bounds the rows that are newer than all spans of time of the queries, if there are
-        any, with the place of the upper bound.
+        """Return the rows that are newer than all spans of time of the queries, with the place of the upper bound.
 
-        Later queries will ask for these rows in the same way. One bound alone is no span, nor is one that never moves.
-        """
+        They come by the family of that bound. Later queries will ask for these rows in the same way. One bound alone is
+        no span, nor is one that never moves."""
         if self._newer_rows is None:
             moving = [
                 (place, atom)
