@@ -186,11 +186,7 @@ def _measured(spark: SparkSession, source: Path, places: Places, options: Option
                 found.seconds[way][number] = _seconds(sessions[way], sql)
             progress(f"star: query {number}: {_shown({way: of[number] for way, of in found.seconds.items()})}")
     for number in found.slower():
-        again: dict[str, list[float]] = {way: [] for way in ATTACHED}
-        for turn in range(AGAIN[options.form]):
-            for way in rotated(list(ATTACHED), turn):
-                again[way].append(_seconds(sessions[way], in_spark[number]))
-        found.again[number] = {way: statistics.median(of) for way, of in again.items()}
+        found.again[number] = _timed_again(sessions, in_spark[number], AGAIN[options.form])
         progress(f"star: query {number} again: {_shown(found.again[number])}")
     for listener in listeners.values():
         listener.stop()
@@ -201,6 +197,15 @@ def _seconds(session: SparkSession, sql: str) -> float:
     begun = time.perf_counter()
     session.sql(sql)._jdf.queryExecution().toRdd().count()
     return time.perf_counter() - begun
+
+
+def _timed_again(sessions: Mapping[str, SparkSession], sql: str, turns: int) -> dict[str, float]:
+    """Return the median seconds of a query, with keys at run time and without, in turn."""
+    seconds: dict[str, list[float]] = {way: [] for way in ATTACHED}
+    for turn in range(turns):
+        for way in rotated(list(ATTACHED), turn):
+            seconds[way].append(_seconds(sessions[way], sql))
+    return {way: statistics.median(of) for way, of in seconds.items()}
 
 
 def _is_refused(session: SparkSession, sql: str) -> bool:

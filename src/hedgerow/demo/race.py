@@ -106,11 +106,11 @@ def _read_plainly(session: SparkSession, place: str, by_folder: Mapping[str, Seq
 
 def _check_equal(query: str, answers: Mapping[str, list[Row]]) -> None:
     (first, expected), *others = answers.items()
-    one = answer(expected, query)
+    wanted = answer(expected, query)
     for name, rows in others:
-        other = answer(rows, query)
-        if one != other:
-            raise HedgerowError(f"the answers differ: {first} has {one[:1]}, {name} has {other[:1]}: {query}")
+        given = answer(rows, query)
+        if given != wanted:
+            raise HedgerowError(f"the answers differ: {first} has {wanted[:1]}, {name} has {given[:1]}: {query}")
 
 
 def _files_opened(session: SparkSession, frame: DataFrame, is_attached: bool) -> int:

@@ -14,10 +14,10 @@ from hedgerow.core.pruning.evaluator import may_match
 from hedgerow.core.workload.queries import Query
 from hedgerow.pilot.file_seconds import mean_seconds, seconds_as_it_is, seconds_in_files
 from hedgerow.spark.compute.evaluate import needed
-from hedgerow.spark.storage.delta_log import delta_log
+from hedgerow.spark.storage.delta_log import Snapshot
 from hedgerow.spark.storage.source import Source
 from hedgerow.sql.workload import Workload
-from hedgerow.tables.formats import Snapshot, footers_and_terms
+from hedgerow.tables.formats import footers_and_terms
 from hedgerow.tables.managed import ManagedTable
 
 
@@ -100,7 +100,7 @@ def past_of(
     count, layout = len(snapshot.files), managed.newest.entry.layout
     times, newest, times_in_all, blocks = np.zeros(count), np.zeros(count, bool), np.zeros(count), np.full(count, -1)
     # In a table with partitions, the number in a file's name is not that of a block.
-    has_blocks = not delta_log(managed.spark, managed.path).snapshot().partition_columns
+    has_blocks = not snapshot.partition_columns
     for part in managed.parts:
         present = [snapshot.files.place_of(name, size) for name, size in part.known.sizes_by_name.items()]
         in_part = [i for i, place in enumerate(present) if place is not None]

@@ -22,6 +22,7 @@ from hedgerow.pilot.file_seconds import seconds_in_files
 from hedgerow.pilot.files_to_move import Files, past_of
 from hedgerow.pilot.history import History
 from hedgerow.pilot.settings import AutopilotSettings
+from hedgerow.tables.delta.files import DeltaFiles
 from hedgerow.tables.managed import ManagedTable
 
 
@@ -40,9 +41,11 @@ def runs_to_join(blocks: Ints, sizes: Floats, times: Floats, settings: Autopilot
 
 def has_new_small_files(managed: ManagedTable | None, history: History, settings: AutopilotSettings) -> bool:
     """True if some files of a Delta table may be joined, and were not judged since the last write."""
-    if managed is None or not managed.format.is_shared or history.has_judged(managed.state.operations[-1]["time"]):
+    if managed is None or not isinstance(managed.format, DeltaFiles):
         return False
-    snapshot = managed.snapshot()
+    if history.has_judged(managed.state.operations[-1]["time"]):
+        return False
+    snapshot = managed.format.snapshot()
     *_, times, blocks = past_of(managed, snapshot, {}, history.times_in_all)
     return any(True for _ in runs_to_join(blocks, snapshot.files.sizes.astype(float), times, settings))
 

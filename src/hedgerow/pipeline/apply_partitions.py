@@ -37,8 +37,8 @@ def apply_partitions(
 ) -> ManagedTable:
     """Rewrite some partitions of a Delta table in place, each in its own layout, several at once.
 
-    Partitions whose files are all in their layout already are left as they are. One rollback takes back
-    the others; a call that goes on after a failure has a rollback of its own.
+    Partitions whose files are all in their layout already are left as they are. One rollback takes back the others.
+    A call that goes on after a failure has a rollback of its own.
 
     Args:
         at_once: rewrite so many at once. Each needs temporary space for its rows.
@@ -53,7 +53,7 @@ def apply_partitions(
     files = files_of(snapshot, list(layouts))
     done = _laid_out(spark, source, layouts, files)
     left = {where: sum(snapshot.files.sizes_of(names).values()) for where, names in files.items() if where not in done}
-    # One change of the table's properties before all rewrites, because it would make those that run fail.
+    # The table's properties change once, before all rewrites: a later change would make running ones fail.
     cover_queried(snapshot, [p for learned in layouts.values() for p in learned.predicates])
     progress, time_left = Progress("apply"), TimeLeft(sum(left.values()))
     if done:

@@ -66,7 +66,7 @@ def learn_partitions(
     layouts: dict[str, Learned] = {}
     progress, time_left = Progress("learn"), TimeLeft(sum(sizes.values()))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", HedgerowWarning)  # `_warn` speaks of all partitions at once
+        warnings.simplefilter("ignore", HedgerowWarning)  # `_warn` gives one warning for all partitions
         for where, result in each_at_once(spark, learned, list(files), at_once):
             if isinstance(result, HedgerowError):
                 raise HedgerowError(f"no layout could be learned for {where}: {result}") from result
