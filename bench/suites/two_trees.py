@@ -55,7 +55,7 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
         data = load(options)
         for way, (params, layouts_of) in WAYS.items():
             progress(f"two-trees: seed {options.seed}, {name}, {way}")
-            learning = params.get("recurrence", "auto"), params.get("cuts", "atoms+begins")
+            learning = params.get("recurrence", "auto"), params.get("cuts", "usual")
             problem = counted(data, problem_of(data, *learning, seed=options.seed))
             start = time.perf_counter()
             layouts = layouts_of(problem)

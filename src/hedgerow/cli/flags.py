@@ -82,9 +82,7 @@ class LearnFlags:
     trees: Annotated[
         int | None, typer.Option(min=1, help="Learn so many layouts, each for a full copy of the table.")
     ] = None
-    cuts: Annotated[str, typer.Option(help="What may divide rows: atoms, atoms+begins, or these with +subtrees.")] = (
-        "atoms+begins"
-    )
+    cuts: Annotated[str, typer.Option(help="What may divide rows: atoms, usual, or these with +subtrees.")] = "usual"
     advanced_cuts: Annotated[
         int | None, typer.Option(min=0, help="How many cuts may be LIKE, or compare columns; else any number.")
     ] = None

@@ -28,8 +28,9 @@ class LearnOptions:
         sample_rows: the rows to learn from. By default 100 for each block, but at least 10,000 and at most a million;
             with `exact=False` three times as many.
         seed: the same seed gives the same layout.
-        cuts: the conditions that may divide rows: atoms of the queries ("atoms"), by default also places where values
-            of rare ones begin ("atoms+begins"). "+subtrees" adds sub-trees of the queries' conditions.
+        cuts: the conditions that may divide rows. "atoms": the atoms of the queries, as in the papers. "usual": also an
+            OR of bounds of several columns, places where values of rare conditions begin, and whether there is a value,
+            if most rows have none. "+subtrees" adds all sub-trees of the queries' conditions.
         advanced_cuts: how many of them may be more than a comparison of one column with values, such as LIKE or a
             comparison of two columns. Each is a statistic of every file. By default there is no limit.
         recurrence: the probability, 0 to 1, that the next query repeats literals of an earlier one. With 1, only the

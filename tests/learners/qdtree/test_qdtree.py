@@ -164,7 +164,7 @@ def test_the_cuts_of_section_3() -> None:
     table = pa.table({"a": r.integers(0, 100, 2000), "b": r.integers(0, 100, 2000), "c": r.integers(0, 10, 2000)})
     either = Or((Compare(col("a"), "<", lit(10)), Compare(col("b"), ">", lit(90))))
     query = And((either, Or((Compare(col("c"), "=", lit(0)), Compare(col("c"), "=", lit(4))))))
-    problem = Problem.build(Sample.of_table(table), (query,), 20)
+    problem = Problem.build(Sample.of_table(table), (query,), 20, cuts="atoms")
     assert {predicate_text(c) for c in problem.cuts} == {"a < 10", "b > 90", "c IN (0, 4)"}
     assert [predicate_text(c) for c in PLAIN.fit(problem).cuts] == ["c IN (0, 4)"]
     cells = QdTree().fit(problem)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from itertools import islice
+from itertools import chain, islice
 from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
@@ -24,8 +24,10 @@ from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT
 from hedgerow.core.pruning.evaluator import possible_outcomes
 from hedgerow.core.pruning.row_batch import Rows
-from hedgerow.core.workload.candidate_cuts import USUAL, Kind, begins, cuts_of
+from hedgerow.core.workload.candidate_cuts import USUAL, Kind, begins, cuts_of, without_value
 from hedgerow.core.workload.query_clauses import Clauses
+
+MANY_MISSING = 0.5  # the share of rows without a value from which on they may be kept apart
 
 
 class Trial(Protocol):
@@ -73,17 +75,20 @@ class Problem:
     ) -> Problem:
         """Collect the cuts of the predicates.
 
-        If the kind says "begins", a cut with too few rows for a block gets others beside it, where its values begin.
+        If these are the usual ones, a cut with too few rows for a block gets others beside it: where its values begin,
+        and whether a row has a value at all, if most rows have none.
         Cuts that cannot be evaluated on the sample are left out. `known`: the truth of cuts that were evaluated before.
         """
         if block_rows < 1:
             raise LayoutError(f"a block needs at least one row, not block_rows={block_rows}")
         weights = weights or (1.0,) * len(predicates)
         from_queries = _outcomes(cuts_of(predicates, weights, cuts, amounts), sample, known)
-        least = block_rows * sample.fraction if "begins" in cuts else 0
-        rare = (cut for cut, true in from_queries.items() if true.sum() < least)
+        least = block_rows * sample.fraction if "usual" in cuts else 0
+        rare = [cut for cut, true in from_queries.items() if true.sum() < least]
+        missing = _outcomes(dict.fromkeys(chain.from_iterable(map(without_value, rare))), sample, known)
+        added = {cut: true for cut, true in missing.items() if true.sum() > MANY_MISSING * len(sample)}
         where_values_begin = (begin for cut in rare for begin in begins(cut, sample.rows.distinct))
-        added = _outcomes(islice(where_values_begin, amounts.cuts), sample, known)
+        added |= _outcomes(islice(where_values_begin, amounts.cuts), sample, known)
         truth = dict(sorted((from_queries | added).items(), key=lambda pair: predicate_text(pair[0])))
         outcomes = np.array(list(truth.values()), bool).reshape(len(truth), len(sample))
         return Problem(

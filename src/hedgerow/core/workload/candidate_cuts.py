@@ -1,4 +1,4 @@
-"""Collect candidate cuts: the atoms of a workload's predicates and, on demand, where values begin, and subtrees."""
+"""Collect candidate cuts: the atoms of a workload's predicates and, on demand, others beside them, and subtrees."""
 
 from __future__ import annotations
 
@@ -9,16 +9,20 @@ from typing import get_args
 from hedgerow.core.effort import NORMAL, Amounts
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.predicates.nodes import (
+    ATOMS,
     Column,
     Compare,
     Const,
     In,
     IsNull,
+    Like,
     Literal,
+    Or,
     Predicate,
     Prefix,
     Term,
     atoms_of,
+    terms_of,
     walk,
 )
 from hedgerow.core.predicates.normal_form import normalise
@@ -26,8 +30,8 @@ from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.predicates.types import STRING
 from hedgerow.core.pruning.block_stats import MAX_DISTINCT
 
-Kind = Choice["atoms", "atoms+begins", "atoms+subtrees", "atoms+begins+subtrees"]
-USUAL: Kind = "atoms+begins"  # "atoms" are the cuts of the qd-tree paper, 3.4
+Kind = Choice["atoms", "usual", "atoms+subtrees", "usual+subtrees"]
+USUAL: Kind = "usual"  # "atoms" are the cuts of the qd-tree paper, 3.4
 _MAX_LISTED = 8  # an IN list of more values gives no cuts where its values begin
 
 
@@ -50,13 +54,38 @@ def cuts_of(
     listed = list(predicates)
     for p, weight in zip(listed, weights or [1.0] * len(listed), strict=True):
         normal = normalise(p)
-        for cut in set(walk(normal) if "subtrees" in kind else atoms_of(normal)):
+        for cut in set(_parts(normal, kind)):
             if not isinstance(cut, Const):
                 weight_of[cut] = weight_of.get(cut, 0.0) + weight
     heaviest = sorted(weight_of, key=lambda cut: (-weight_of[cut], predicate_text(cut)))
     refused = [cut for cut in heaviest if is_advanced(cut)][amounts.advanced :] if amounts.advanced is not None else []
     allowed = [cut for cut in heaviest if cut not in set(refused)]
     return tuple(sorted(allowed[: amounts.cuts], key=predicate_text))
+
+
+def _parts(p: Predicate, kind: Kind) -> Iterable[Predicate]:
+    """Return the parts of a condition that may be cuts: all, or its atoms, and usually each OR that leaves a box."""
+    if "subtrees" in kind:
+        return walk(p)
+    return (part for part in walk(p) if isinstance(part, ATOMS) or ("usual" in kind and _leaves_a_box(part)))
+
+
+def _leaves_a_box(p: Predicate) -> bool:
+    """True for an OR of bounds of several columns, such as `x > 9 OR y > 7`.
+
+    None of its sides lets a query skip rows by itself. The rows on which it does not hold have bounds on all of these
+    columns, so that other queries of its shape skip them, too.
+
+    >>> from hedgerow.core.predicates.nodes import col, lit
+    >>> x, y, z = Compare(col("x"), ">", lit(9)), Compare(col("y"), ">", lit(7)), Compare(col("z"), "=", lit(1))
+    >>> [_leaves_a_box(p) for p in (Or((x, y)), Or((x, x)), Or((x, z)))]
+    [True, False, False]
+    """
+    return isinstance(p, Or) and len(terms_of(p)) > 1 and all(_is_bound(side) for side in p.children)
+
+
+def _is_bound(p: Predicate) -> bool:
+    return isinstance(p, Compare) and p.op in ("<", "<=", ">", ">=")
 
 
 def is_advanced(cut: Predicate) -> bool:
@@ -86,4 +115,17 @@ def begins(cut: Predicate, distinct: Callable[[Term], int]) -> list[Predicate]:
             return [Compare(term, ">=", literal) for literal in literals]
         case Prefix(term, prefix) if prefix and distinct(term) > MAX_DISTINCT:
             return [Compare(term, ">=", Literal(STRING, prefix))]
+    return []
+
+
+def without_value(cut: Predicate) -> list[Predicate]:
+    """Return the cut that keeps the rows without a value apart from those that a comparison with values may match.
+
+    >>> from hedgerow.core.predicates.nodes import col, lit
+    >>> without_value(Compare(col("coupon"), "=", lit("ten")))
+    [IsNull(term=Column(path=('coupon',)))]
+    """
+    match cut:
+        case Compare(term) | In(term) | Prefix(term) | Like(term):
+            return [IsNull(term)]
     return []
