@@ -8,6 +8,10 @@ in rows: those that scans read, those inserted, and those that rewrites read and
     every third day    from half-way on, the rows inserted since the last rewrite are rewritten in a new layout
     it pays            the thesis' automatic way (5): after each insert the rows inserted since the last rewrite are
                        rewritten, if the queries so far would skip more of them than a rewrite reads and writes
+    edges              the rule of WAIR (SIGMOD 2026), as far as its abstract tells: only the blocks on the edges of
+                       queries, which these read for a part of their rows, are clustered again, together in a Z-order.
+                       After each day those are that as many queries have read in part since they were written as are
+                       asked in some days
 
 There are two histories. In the thesis the workload does not change (7.2): the same teams ask on all days, about later
 dates (`constant`). In `changed`, half of the teams ask until half-way, and the others after that.
@@ -30,10 +34,12 @@ import pyarrow.parquet as pq
 
 from bench.data.errorlog_data import EXTERNAL, QUERIED_COLUMNS, table
 from bench.data.errorlog_queries import conditions
-from bench.memory import InMemory, bound, counted, fitted, index_of, predicates_of, problem_of, reads_of
+from bench.memory import InMemory, blocks_of, bound, counted, fitted, index_of, predicates_of, problem_of, reads_of
 from bench.options import Case, Options
 from bench.record import line, progress
+from hedgerow.core.arrays import Ints
 from hedgerow.core.index.block_index import BlockIndex
+from hedgerow.core.index.reasons import all_match
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.virtual_blocks import index_of_assignment, virtual_index
@@ -43,7 +49,7 @@ ROWS = {"quick": 15_000, "full": 1_000_000}
 BLOCK_ROWS = {"quick": 100, "full": 1_000}
 QUERIES = {"quick": 4, "full": 40}  # a day
 DAYS, HALF, OFTEN = EXTERNAL.days, EXTERNAL.days // 2, 3
-ONCE, AGAIN, AUTOMATIC = "once", "every third day", "it pays"
+ONCE, AGAIN, AUTOMATIC, EDGES = "once", "every third day", "it pays", "edges"
 REWRITE = 2  # a rewrite reads and writes each row
 NOTHING: Case = ("none", {})
 SOP = {"cost": "sop", "recurrence": 1}
@@ -55,6 +61,7 @@ CASES: tuple[Case, ...] = (
     ("sop_zorder", {"when": AUTOMATIC, **SOP}),
     ("sop_zorder", {"when": AUTOMATIC}),
     ("qdtree", {"when": AUTOMATIC}),
+    *(("zorder", {"when": EDGES, "days": days}) for days in (0.5, 1, 2)),
 )
 # The teams that ask in the first half of a history, and in the second.
 HISTORIES = {
@@ -113,6 +120,46 @@ class Table:
         self.rewrites += 1
 
 
+@dataclass
+class EdgesTable(Table):
+    """The same table, where blocks on the edges of queries are clustered again.
+
+    `block` is the block of each row so far, and `in_part` says how many queries have read each block in part."""
+
+    block: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    in_part: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def insert(self, end: int) -> None:
+        added = end - self.until
+        self.block = np.append(self.block, len(self.in_part) + np.arange(added) // self.block_rows)
+        self.touched += added
+        self.until = end
+        self._index()
+
+    def _index(self) -> None:
+        blocks = int(self.block.max(initial=-1)) + 1
+        self.in_part = np.append(self.in_part, np.zeros(blocks - len(self.in_part), np.int64))
+        self.parts = [index_of_assignment(self.block, blocks, Sample.of_table(self.rows.slice(0, self.until)))]
+
+    def cluster_edges(self, day: Day, asked: Sequence[str], case: Case, seed: int) -> None:
+        """Note which blocks the day's queries read in part, and cluster those that are read so often enough."""
+        (index,) = self.parts
+        for p in day.predicates:
+            self.in_part += index.to_open(p) & ~all_match(index, p)
+        params = dict(case[1])
+        often = self.in_part >= params.pop("days") * len(day.predicates)
+        rows = np.flatnonzero(often[self.block])
+        if len(rows) < 2 * self.block_rows:
+            return
+        queries = bound(asked, some := self.rows.take(rows))
+        data = InMemory("replay", some, queries, queries, (0.0, 0.0), self.block_rows)
+        layout, _ = fitted(counted(data, problem_of(data, seed=seed)), (case[0], params))
+        self.block[rows] = len(self.in_part) + blocks_of(layout, data)
+        self.touched += REWRITE * len(rows)
+        self.rewrites += 1
+        self._index()
+
+
 def estimated_gain(layout: Layout, data: InMemory, sample: Sample) -> float:
     """Return the rows that the queries would skip if they came once more, by virtual files of the sample (5.2)."""
     features = (f for f in layout.features if isinstance(f, Predicate))
@@ -132,7 +179,7 @@ def _history(history: str, rows: pa.Table, options: Options) -> Iterator[dict[st
     for case in (NOTHING, *options.cases(CASES)):
         progress(f"replay: seed {options.seed}, {history}, {case}")
         start = time.perf_counter()
-        replayed = Table(rows, BLOCK_ROWS[form])
+        replayed = (EdgesTable if case[1].get("when") == EDGES else Table)(rows, BLOCK_ROWS[form])
         scanned = scan_days(replayed, days, case, options.seed)
         without = without or scanned + replayed.touched  # of the first case
         blocks = sum(int((index.blocks.rows > 0).sum()) for index in (*replayed.parts, *replayed.late))
@@ -179,6 +226,9 @@ def scan_days(table: Table, days: Sequence[Day], case: Case, seed: int) -> int:
             table.rewrite(asked, own, seed, if_it_pays=True)
         scanned += sum(map(table.scan, day.predicates))
         asked += day.texts
+        if isinstance(table, EdgesTable):
+            table.cluster_edges(day, asked, own, seed)
+            continue
         due = number == HALF if when == ONCE else number >= HALF and (number - HALF) % OFTEN == 0
         if due and when != AUTOMATIC and learner != "none":
             table.rewrite(asked, own, seed)
