@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -23,7 +24,10 @@ def main() -> None:
         (wheel,) = folder.glob("hedgerow-*.whl")
         call(sys.executable, "-m", "venv", folder / "env")
         programs = folder / "env" / "bin"
+        begun = time.perf_counter()
         call(programs / "python", "-m", "pip", "install", "--quiet", f"{wheel}[{EXTRAS}]")
+        size = sum(file.lstat().st_size for file in (folder / "env").rglob("*") if file.is_file())
+        print(f"installed with {EXTRAS}: {time.perf_counter() - begun:.0f} s, {size / 1e6:.0f} MB")
         # The environment must not see this checkout.
         environment = {key: value for key, value in os.environ.items() if key not in ("JAVA_HOME", "PYTHONPATH")}
         for words in (["--version"], ["doctor"], ["--master", "local[2]", "demo", "--rows", ROWS]):
