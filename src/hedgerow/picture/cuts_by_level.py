@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.predicates.nodes import Predicate, columns_of
-from hedgerow.core.predicates.sql_text import predicate_text, term_text
+from hedgerow.core.predicates.sql_text import predicate_text, readable, term_text
 from hedgerow.core.workload.candidate_cuts import is_advanced
 
 
@@ -29,7 +29,8 @@ def cut_name(cut: Predicate) -> str:
     ('x', 'x < y')
     """
     columns = columns_of(cut)
-    return predicate_text(cut) if is_advanced(cut) or len(columns) != 1 else term_text(next(iter(columns)))
+    one = len(columns) == 1 and not is_advanced(cut)
+    return readable(term_text(next(iter(columns))) if one else predicate_text(cut))
 
 
 def totals(levels: Sequence[Mapping[str, int]]) -> dict[str, int]:

@@ -16,7 +16,7 @@ from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.sample import Sample
 from hedgerow.core.learning.synthetic_queries import searched_columns
 from hedgerow.core.predicates.nodes import Column, Compare, Literal, Predicate, columns_of, terms_of
-from hedgerow.core.predicates.sql_text import predicate_text, term_text
+from hedgerow.core.predicates.sql_text import predicate_text, readable, term_text
 from hedgerow.core.text_file import write_text
 from hedgerow.core.workload.queries import Query
 from hedgerow.picture.before_after import changes
@@ -151,7 +151,7 @@ def _reads(
         opened = frozenset(place[name] for name in explained.opened if name in place)
         matching = None if sample is None else sample.selectivity(query.predicate(table.name))
         facts = explained.rows_read, matching, opened, explained.replica, explained.means
-        undecided = tuple(map(predicate_text, explained.undecided))
+        undecided = tuple(readable(predicate_text(atom)) for atom in explained.undecided)
         reads.append(QueryReads(outline.text, *facts, outline.kind, undecided, *change))
     return tuple(reads)
 
@@ -210,5 +210,6 @@ def _branches(tree: TreeLayout, files: Sequence[File], reads: Sequence[QueryRead
         (yes, a), (no, b) = child(left), child(right)
         on_yes, on_no, below = opening(a), opening(b), sum(rows[block] for block in a | b)
         sides = askers(on_yes - on_no), askers(on_no - on_yes), askers(on_yes & on_no)
-        branches[node] = Branch(predicate_text(tree.cuts[cut]), below, askers(on_yes | on_no), yes, no, *sides), a | b
+        text = readable(predicate_text(tree.cuts[cut]))
+        branches[node] = Branch(text, below, askers(on_yes | on_no), yes, no, *sides), a | b
     return branches[0][0]

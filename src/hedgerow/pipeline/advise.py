@@ -103,7 +103,9 @@ def _basis(table_problem: TableProblem, fitting: int, cost_basis: str | None, be
     yield f"rows: {len(table_problem.drawn):,} of {table_problem.source.rows:,}, drawn at random"
     yield "as it is: without what an index, partitions, Delta's log and Parquet's footers skip"
     if table_problem.options.recurrence != 1:
-        yield "figures: for literals that no query has; seen: for those of the queries, which an index may know"
+        yield "figures: for literals that no query has"
+        if any(kind.figures()[-1] for kind in best.kinds):
+            yield "seen: for those of the queries, which an index may know"
         if (seen := _rows_seen(best)) is not None:
             yield f"if just these queries come again: {seen:.1%} of the rows in {best.name}, and {_BY_RECURRENCE}"
     yield "not attached: the rows in files that plain Spark, Delta and DuckDB do not skip by their bounds"

@@ -40,10 +40,10 @@ def compare(spark: SparkSession, sql: str) -> tuple[Side, Side]:
                 begun = perf_counter()
                 answer = checksum(frame)
                 seconds = perf_counter() - begun
-            files, size = json.loads(gateway(spark).listed(frame._jdf))
-            side = Side(name, files, size, seconds, answer.rows)
-            best = sides.get(name, side)
-            sides[name] = replace(side, seconds=min(side.seconds, best.seconds))
+            if name not in sides:
+                files, size = json.loads(gateway(spark).listed(frame._jdf))
+                sides[name] = Side(name, files, size, seconds, answer.rows)
+            sides[name] = replace(sides[name], seconds=min(seconds, sides[name].seconds))
             answers.add(answer)
     if len(answers) > 1:
         raise HedgerowError("the two results differ: does the query return the same rows each time?")

@@ -12,7 +12,7 @@ from hedgerow.core.errors import HedgerowError, WorkloadError
 from hedgerow.core.index.key_bounds import key_bounds
 from hedgerow.core.index.whole_matches import TypedTerm
 from hedgerow.core.predicates.nodes import TRUE, Cast, terms_of
-from hedgerow.core.predicates.sql_text import predicate_text, term_text
+from hedgerow.core.predicates.sql_text import predicate_text, readable, term_text
 from hedgerow.core.workload.queries import Query, is_spelling, joined_columns
 from hedgerow.core.workload.score import Means
 from hedgerow.core.workload.wanted_rows import Aggregates, Top, WantedRows
@@ -231,4 +231,4 @@ def _hints(explained: Explained) -> tuple[str, ...]:
             hints.append(f"{text} skips nothing: it compares {term_text(casts[0])}; compare {column} itself")
         else:
             hints.append(f"{text} skips nothing: the index does not describe it, or such rows are in every file")
-    return tuple(hints)
+    return tuple(map(readable, hints))

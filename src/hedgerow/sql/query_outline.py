@@ -9,7 +9,7 @@ from sqlglot.errors import SqlglotError
 
 from hedgerow.core.predicates.nodes import TRUE
 from hedgerow.core.predicates.normal_form import normalise
-from hedgerow.core.predicates.sql_text import predicate_text, term_text
+from hedgerow.core.predicates.sql_text import predicate_text, readable, term_text
 from hedgerow.core.workload.queries import Query, shape
 from hedgerow.core.workload.wanted_rows import Aggregates, AnyRows, Top, WantedRows
 from hedgerow.sql.parse import parse_one
@@ -45,7 +45,7 @@ def outline_of(query: Query, table: str) -> Outline:
     """
     p, wanted = query.predicate(table), query.wanted(table)
     begin, end, limit = _texts(wanted)
-    condition = "" if p == TRUE else predicate_text(normalise(p))
+    condition = "" if p == TRUE else readable(predicate_text(normalise(p)))
     if begin and condition:
         condition = f"WHERE {condition}"
     kind = " ".join(filter(None, (begin, shape(p), end)))

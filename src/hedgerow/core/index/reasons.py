@@ -17,7 +17,7 @@ from hedgerow.core.arrays import Bools, Ints
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.predicates.nodes import And, Literal, Predicate, atoms_of, terms_of
 from hedgerow.core.predicates.normal_form import negate, normalise
-from hedgerow.core.predicates.sql_text import literal_text, predicate_text, term_text
+from hedgerow.core.predicates.sql_text import literal_text, predicate_text, readable, term_text
 from hedgerow.core.pruning.block_stats import Stats, TermStats
 from hedgerow.core.pruning.evaluator import may_match, must_match
 
@@ -32,7 +32,7 @@ class Skipped:
 
     def __str__(self) -> str:
         because = "" if self.because is None else f"; {self.because}"
-        return f"no row satisfies {predicate_text(self.never)}{because}"
+        return readable(f"no row satisfies {predicate_text(self.never)}{because}")
 
 
 def skipped(index: BlockIndex, p: Predicate) -> list[Skipped]:

@@ -34,6 +34,7 @@ from hedgerow.core.predicates.nodes import (
 from hedgerow.core.predicates.values import NAN, clock_text, date_text, timestamp_text
 
 _UNQUOTED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_QUOTED_OR_TYPED = re.compile(r"'(?:[^'\\]|\\.)*'|`(?:[^`]|``)*`|\b\d[\d.]*(?:e[-+]?\d+)?B?D\b")
 # Words that Spark reserves in ANSI mode, or that it may not read as a column.
 _RESERVED = frozenset(
     """
@@ -148,6 +149,29 @@ def predicate_text(p: Predicate) -> str:
                 or "FALSE"
             )
     assert_never(p)
+
+
+def readable(text: str) -> str:
+    """Return a canonical text as it is shown to people; it may no longer be SQL.
+
+    >>> readable("`day` = 1.5D AND `order_id->orders/customer_id->customers`.segment = 'a `day`'")
+    "day = 1.5 AND orders[order_id].customers[customer_id].segment = 'a `day`'"
+    """
+    return _QUOTED_OR_TYPED.sub(lambda part: _readable_part(part[0]), text)
+
+
+def _readable_part(part: str) -> str:
+    if part.startswith("'"):
+        return part
+    if not part.startswith("`"):
+        return part.rstrip("BD")
+    name = part[1:-1]
+    if _UNQUOTED_NAME.match(name):
+        return name
+    steps = [step.partition("->") for step in name.split("/")]
+    if all(columns and other for columns, _, other in steps):  # the name of joined rows
+        return ".".join(f"{other}[{columns.replace(',', ', ')}]" for columns, _, other in steps)
+    return part
 
 
 def feature_text(feature: Feature) -> str:
