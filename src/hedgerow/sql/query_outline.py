@@ -45,7 +45,7 @@ def outline_of(query: Query, table: str) -> Outline:
     """
     p, wanted = query.predicate(table), query.wanted(table)
     begin, end, limit = _texts(wanted)
-    condition = "" if p == TRUE else readable(predicate_text(normalise(p)))
+    condition = "" if p == TRUE else predicate_text(normalise(p))
     if begin and condition:
         condition = f"WHERE {condition}"
     kind = " ".join(filter(None, (begin, shape(p), end)))
@@ -53,7 +53,7 @@ def outline_of(query: Query, table: str) -> Outline:
     if not condition and (unused := _where(query)):
         text = f"{text or 'all rows'} ({to_sql(unused)})"
         kind = f"{kind} {to_sql(unused.transform(_without_literal))}"
-    return Outline(kind, text or "all rows", wanted)
+    return Outline(kind, readable(text or "all rows"), wanted)
 
 
 def _texts(wanted: WantedRows | None) -> tuple[str, str, str]:
