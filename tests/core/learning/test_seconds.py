@@ -47,14 +47,6 @@ def test_what_spark_skips_by_itself_is_no_gain() -> None:
     assert not estimate(scored((0.1, 0.1, 0.1), blocks=100), [1.0], sorted_already, whole(30), 2e9).pays
 
 
-def test_where_skipping_takes_longer_than_reading_a_rewrite_gains_more() -> None:
-    of_another_writer = Speed(0.1, 0.0, 5e-9, unskipped=2.0)
-    found = estimate(scored((0.3, 0.3, 0.3)), [1.0], of_another_writer, whole(4), 2e9)
-    assert found.now == pytest.approx(0.1 + 2.0 * 10) and found.then == pytest.approx(0.1 + 0.3 * 10)
-    in_files = estimate(scored((0.3, 0.3, 0.3)), [1.0], of_another_writer, scored((0.5, 0.5, 1.0)), 2e9)
-    assert in_files.now == pytest.approx(0.1 + 0.5 * 2.0 * 10)
-
-
 def test_no_gain_is_no_loss() -> None:
     assert not Estimate(1.0, 0.9).pays and Estimate(1.0, 0.5).pays
 

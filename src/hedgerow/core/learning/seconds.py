@@ -16,8 +16,7 @@ WORTH_IT = 0.8  # a layout pays if the queries take at most this share of their 
 class Speed:
     """Measured seconds of a query that reads nothing, of each file that it opens, and of each byte that it reads.
 
-    `unskipped`: the share of the bytes that are left when Spark skips what it can by itself, as the table is now. It is
-    above 1 where that takes longer than reading all, as in some files of other writers.
+    `unskipped`: the share of the bytes that are left when Spark skips what it can by itself, as the table is now.
     `first`: the seconds that the first `first_bytes` take in addition, until Java has compiled a new query's code.
     `of`: the speed of some queries, by their ids: a sum has one stage more than rows that are returned, a file takes
     longer to open for many columns, and a map takes longer to read than numbers of its size.
@@ -55,8 +54,7 @@ class Speed:
 
         `opened`: the share of the rows in the files that it opens. What Spark skips by itself lies mostly in the other
         files, so the larger saving counts, not both. `until_limit`: see `QueryScore`."""
-        unskipped = self.of_query(query).unskipped
-        left = until_limit * min(opened, unskipped) * max(1.0, unskipped)
+        left = until_limit * min(opened, self.of_query(query).unskipped)
         return self.seconds(query, files, left * size)
 
     def times(self, factor: float) -> Speed:

@@ -35,7 +35,6 @@ _PLANNED = 20  # plans of a query: with Delta the first takes a second, and the 
 # The seconds of opening a file, and each column of it on one core. Few files cannot tell. Parquet fetches the columns
 # of a whole row group at once, so the files of another writer would show the seconds of their own large groups.
 _MIN_FILE_SECONDS, _COLUMN_SECONDS = 0.002, 0.0008
-_CLEARLY_SLOWER = 1.3  # less may be chance: how long a query takes, where Spark skips row groups, and where it may not
 _ROWS_UNTIL_COMPILED = 100_000  # a query with new literals reads so many rows slowly: 60,000 in each of some tasks
 
 
@@ -68,8 +67,7 @@ def measured_speed(source: Source, queries: Sequence[Query]) -> Speed | None:
     of_shapes, rows = [], max(1.0, source.rows * count / len(source.files))
     for start, opening, reading, slow, skipped, size in zip(starts, file, full, first, skipping, sizes, strict=True):
         speed = Speed(start, opening, max(1e-15, reading / size), 1.0, slow, size / rows * _ROWS_UNTIL_COMPILED)
-        unskipped = speed.read_in(skipped) / size
-        of_shapes.append(replace(speed, unskipped=unskipped if unskipped > _CLEARLY_SLOWER else min(1.0, unskipped)))
+        of_shapes.append(replace(speed, unskipped=min(1.0, speed.read_in(skipped) / size)))
     return Speed(
         float(starts.mean()),
         float(file.mean()),
