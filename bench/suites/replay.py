@@ -8,10 +8,11 @@ in rows: those that scans read, those inserted, and those that rewrites read and
     every third day    from half-way on, the rows inserted since the last rewrite are rewritten in a new layout
     it pays            the thesis' automatic way (5): after each insert the rows inserted since the last rewrite are
                        rewritten, if the queries so far would skip more of them than a rewrite reads and writes
-    edges              the rule of WAIR (SIGMOD 2026), as far as its abstract tells: only the blocks on the edges of
+    edges              the idea of WAIR (SIGMOD 2026), without its estimate of costs: only blocks on the edges of
                        queries, which these read for a part of their rows, are clustered again, together in a Z-order.
-                       After each day those are that as many queries have read in part since they were written as are
-                       asked in some days
+                       After each day these are the blocks that were read in part, since they were written, by as many
+                       queries as are asked in `days` days. Their index has bounds and few values, but no words and no
+                       outcomes of conditions
 
 There are two histories. In the thesis the workload does not change (7.2): the same teams ask on all days, about later
 dates (`constant`). In `changed`, half of the teams ask until half-way, and the others after that.

@@ -136,10 +136,11 @@ def _written(
 
 
 def _ways(options: Options) -> list[str]:
-    """Return the ways that are asked for, and always the one that they are compared with."""
+    """Return the ways that are asked for, and always the attached one and one without us."""
     every = (*PEERS, "ours", *ATTACHED)
     named = str(options.params.get("ways", ",".join(every))).split(",")
-    return [way for way in every if way in named or way == "attached"]
+    named += ["attached"] if set(PEERS) & set(named) else ["attached", "plain"]
+    return [way for way in every if way in named]
 
 
 def _measured(spark: SparkSession, source: Path, places: Places, options: Options) -> Measured:

@@ -24,10 +24,10 @@ from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT
 from hedgerow.core.pruning.evaluator import possible_outcomes
 from hedgerow.core.pruning.row_batch import Rows
-from hedgerow.core.workload.candidate_cuts import USUAL, Kind, begins, cuts_of, without_value
+from hedgerow.core.workload.candidate_cuts import USUAL, Kind, begins, cuts_of, is_advanced, without_value
 from hedgerow.core.workload.query_clauses import Clauses
 
-MANY_MISSING = 0.5  # the share of rows without a value from which on they may be kept apart
+_MANY_MISSING = 0.5  # rows without a value may be kept apart if they are a larger share than this
 
 
 class Trial(Protocol):
@@ -85,8 +85,9 @@ class Problem:
         from_queries = _outcomes(cuts_of(predicates, weights, cuts, amounts), sample, known)
         least = block_rows * sample.fraction if "usual" in cuts else 0
         rare = [cut for cut, true in from_queries.items() if true.sum() < least]
-        missing = _outcomes(dict.fromkeys(chain.from_iterable(map(without_value, rare))), sample, known)
-        added = {cut: true for cut, true in missing.items() if true.sum() > MANY_MISSING * len(sample)}
+        without = dict.fromkeys(chain.from_iterable(map(without_value, rare)))
+        missing = _outcomes((c for c in without if amounts.advanced is None or not is_advanced(c)), sample, known)
+        added = {cut: true for cut, true in missing.items() if true.sum() > _MANY_MISSING * len(sample)}
         where_values_begin = (begin for cut in rare for begin in begins(cut, sample.rows.distinct))
         added |= _outcomes(islice(where_values_begin, amounts.cuts), sample, known)
         truth = dict(sorted((from_queries | added).items(), key=lambda pair: predicate_text(pair[0])))

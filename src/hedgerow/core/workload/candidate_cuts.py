@@ -22,7 +22,7 @@ from hedgerow.core.predicates.nodes import (
     Prefix,
     Term,
     atoms_of,
-    terms_of,
+    columns_of,
     walk,
 )
 from hedgerow.core.predicates.normal_form import normalise
@@ -74,14 +74,14 @@ def _leaves_a_box(p: Predicate) -> bool:
     """True for an OR of bounds of several columns, such as `x > 9 OR y > 7`.
 
     None of its sides lets a query skip rows by itself. The rows on which it does not hold have bounds on all of these
-    columns, so that other queries of its shape skip them, too.
+    columns, so that queries with stricter bounds skip them, too.
 
     >>> from hedgerow.core.predicates.nodes import col, lit
     >>> x, y, z = Compare(col("x"), ">", lit(9)), Compare(col("y"), ">", lit(7)), Compare(col("z"), "=", lit(1))
     >>> [_leaves_a_box(p) for p in (Or((x, y)), Or((x, x)), Or((x, z)))]
     [True, False, False]
     """
-    return isinstance(p, Or) and len(terms_of(p)) > 1 and all(_is_bound(side) for side in p.children)
+    return isinstance(p, Or) and len(columns_of(p)) > 1 and all(_is_bound(side) for side in p.children)
 
 
 def _is_bound(p: Predicate) -> bool:
