@@ -143,7 +143,7 @@ class EdgesTable(Table):
         self.parts = [index_of_assignment(self.block, blocks, Sample.of_table(self.rows.slice(0, self.until)))]
 
     def cluster_edges(self, day: Day, asked: Sequence[str], case: Case, seed: int) -> None:
-        """Note which blocks the day's queries read in part, and cluster those that are read so often enough."""
+        """Note which blocks the day's queries read in part, and cluster the blocks with enough such reads."""
         (index,) = self.parts
         for p in day.predicates:
             self.in_part += index.to_open(p) & ~all_match(index, p)

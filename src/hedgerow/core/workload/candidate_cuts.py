@@ -119,7 +119,7 @@ def begins(cut: Predicate, distinct: Callable[[Term], int]) -> list[Predicate]:
 
 
 def without_value(cut: Predicate) -> list[Predicate]:
-    """Return the cut that keeps the rows without a value apart from those that a comparison with values may match.
+    """Return the cut that keeps rows without a value by themselves: none of them matches a comparison with values.
 
     >>> from hedgerow.core.predicates.nodes import col, lit
     >>> without_value(Compare(col("coupon"), "=", lit("ten")))
