@@ -29,8 +29,8 @@ def cut_name(cut: Predicate) -> str:
     ('x', 'x < y')
     """
     columns = columns_of(cut)
-    one = len(columns) == 1 and not is_advanced(cut)
-    return readable(term_text(next(iter(columns))) if one else predicate_text(cut))
+    names_a_column = len(columns) == 1 and not is_advanced(cut)
+    return readable(term_text(next(iter(columns))) if names_a_column else predicate_text(cut))
 
 
 def totals(levels: Sequence[Mapping[str, int]]) -> dict[str, int]:
