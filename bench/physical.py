@@ -15,7 +15,7 @@ import shutil
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -102,7 +102,10 @@ def files_of(data: Physical, options: Options) -> int:
     return data.files or min(FILES[options.form], max(LEAST_FILES, size // LEAST_FILE_BYTES))
 
 
-def peers_of(spark: SparkSession, data: Physical, files: int, folder: Path) -> Iterator[Way]:
+def peers_of(
+    spark: SparkSession, data: Physical, files: int, folder: Path, named: Collection[str] = PEERS
+) -> Iterator[Way]:
+    """Write the named peers. Those of Delta get files as large as the sort's, so it is written for them too."""
     from pyspark.sql.functions import col
 
     def parquet(path: str) -> Callable[[], DataFrame]:
@@ -113,6 +116,8 @@ def peers_of(spark: SparkSession, data: Physical, files: int, folder: Path) -> I
 
     source = spark.read.parquet(str(data.source))
     yield Way("source", parquet(str(data.source)), spark.sql)
+    if not {*PEERS[1:]} & {*named}:
+        return
     progress(f"{data.suite}: sorted by {data.sorted_by}")
     path, begun = str(folder / "sorted"), time.perf_counter()
     in_order = source.repartitionByRange(files, col(data.sorted_by)).sortWithinPartitions(data.sorted_by)
@@ -121,6 +126,8 @@ def peers_of(spark: SparkSession, data: Physical, files: int, folder: Path) -> I
     columns = data.clustered_by or columns_to_cluster_by(source, data.learned, data.name)[:3]
     size = max(1, sum(f.stat().st_size for f in Path(path).glob("*.parquet")) // files)
     for name, write in (("zorder", write_zorder), ("clustering", write_clustering)):
+        if name not in named:
+            continue
         progress(f"{data.suite}: Delta's {name} by {', '.join(columns)}")
         path, begun = str(folder / name), time.perf_counter()
         write(spark, source, path, columns, size)
@@ -266,15 +273,19 @@ class Times:
 
 
 def timed(
-    spark: SparkSession, data: Physical, ways: Sequence[Way], before: Callable[[], object] = lambda: None
+    spark: SparkSession,
+    data: Physical,
+    ways: Sequence[Way],
+    before: Callable[[], object] = lambda: None,
+    turns: int = TURNS,
 ) -> Times:
     """Time the queries by each way; `before` is called ahead of each query, for caches that are to be cold."""
     import hedgerow
 
     times = Times({way.name: [[] for _ in data.timed] for way in ways})
     answers: dict[int, list[str]] = {}
-    for turn in range(TURNS + 1):
-        progress(f"{data.suite}: {len(data.timed)} queries, turn {turn} of {TURNS}")
+    for turn in range(turns + 1):
+        progress(f"{data.suite}: {len(data.timed)} queries, turn {turn} of {turns}")
         for way in rotated(ways, turn):
             way.table().createOrReplaceTempView(data.name)
             if way.attached:

@@ -3,7 +3,8 @@
 Under each engine, the same queries run on the tables of the same rows: the files as another writer made them, those
 written again by Spark in their order (unless that is the sort), a sort, Delta's ZORDER and liquid clustering, and ours,
 which is read with and without Hedgerow. The answers are equal. A line's ratio is that of ours, attached, to the best
-other table.
+other table. For a large table, `--param tables=again,sorted,clustering` names the others, and `--param turns=1` times
+each query once.
 `run_in_store` times the same tables in an object store.
 """
 
@@ -24,7 +25,7 @@ import pyarrow.dataset as ds
 from bench.comet import VARIABLE, comet_settings, on_class_path
 from bench.data.object_store import BUCKET, ObjectStore, settings
 from bench.options import Case, Options, learn_arguments
-from bench.physical import PEERS, Physical, Way, peers_of, timed
+from bench.physical import PEERS, TURNS, Physical, Way, peers_of, timed
 from bench.record import line, progress
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 Tables = Mapping[str, tuple[str, str]]  # name: format and place
 _MEMORY = "4g"
 _DELAY = 0.03  # seconds until the store answers
+AGAIN = "again"
 
 
 def run(data: Physical, options: Options) -> Iterator[dict[str, Any]]:
@@ -85,12 +87,13 @@ def _written(spark: SparkSession, data: Physical, options: Options, folder: Path
     begun = time.perf_counter()
     source, files = str(data.source), data.files or 1
     rows = ds.dataset(data.source).count_rows()
-    list(peers_of(spark, data, files, folder))
-    peers = {"source": source, **{name: str(folder / name) for name in PEERS[1:]}}
-    if not data.came_sorted:
+    named = _named(data, options)
+    list(peers_of(spark, data, files, folder, named))
+    peers = {name: source if name == "source" else str(folder / name) for name in PEERS if name in named}
+    if AGAIN in named:
         progress(f"{data.suite}: written again in its order")
-        peers["again"] = str(folder / "again")
-        spark.read.parquet(source).write.option("maxRecordsPerFile", rows // files).parquet(peers["again"])
+        peers[AGAIN] = str(folder / AGAIN)
+        spark.read.parquet(source).write.option("maxRecordsPerFile", rows // files).parquet(peers[AGAIN])
     ours = str(folder / "ours")
     case: Case = ("qdtree", {"lookup_share": data.lookup_share})
     arguments = learn_arguments(case, block_rows=rows // files, seed=options.seed)
@@ -101,6 +104,12 @@ def _written(spark: SparkSession, data: Physical, options: Options, folder: Path
     formats = {"zorder": "delta", "clustering": "delta"}
     places = {**peers, "ours": ours, "attached": ours}
     return {name: (formats.get(name, "parquet"), place) for name, place in places.items()}
+
+
+def _named(data: Physical, options: Options) -> list[str]:
+    """Return the other tables that are asked for: by default all, but for a copy of a sort."""
+    every = [*PEERS, *([] if data.came_sorted else [AGAIN])]
+    return [name for name in every if name in str(options.params.get("tables", ",".join(every))).split(",")]
 
 
 def _measured(
@@ -115,7 +124,7 @@ def _measured(
         return lambda: spark.read.format(kind).load(place)
 
     ways = [Way(name, opened(*of), spark.sql, attached=name == "attached") for name, of in tables.items()]
-    times = timed(spark, data, ways, before)
+    times = timed(spark, data, ways, before, int(options.params.get("turns", TURNS)))
     seconds = {name: sum(of) for name, of in times.medians.items()}
     peers = [name for name in tables if name not in ("ours", "attached")]
     kinds = list(dict.fromkeys(kind for kind, _ in data.timed))
@@ -123,7 +132,7 @@ def _measured(
     return line(
         suite=data.suite,
         learner="qdtree",
-        params={"form": options.form, "engine": engine},
+        params={"form": options.form, "engine": engine, **options.params},
         **data.fields,
         rows=ds.dataset(data.source).count_rows(),
         queries=len(data.learned),

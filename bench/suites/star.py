@@ -107,7 +107,6 @@ def _written(
     import hedgerow
 
     ways = _ways(options)
-    last_peer = [way for way in ways if way in PEERS][-1].replace("plain", "source")
     places: Places = {way: {} for way in ways}
     for name, keys in FACTS.items():
         rows = ds.dataset(source / name).count_rows()
@@ -115,9 +114,7 @@ def _written(
         progress(f"star: {name} in {files} files")
         here = folder / name
         data = Physical("star", name, source / name, workload, (), keys[0], clustered_by=keys)
-        for made in peers_of(spark, data, files, here):
-            if made.name == last_peer:
-                break
+        list(peers_of(spark, data, files, here, ways))
         if "plain" in ways:
             in_its_order = spark.read.parquet(str(source / name)).write.option("maxRecordsPerFile", -(-rows // files))
             in_its_order.parquet(str(here / "plain"))
