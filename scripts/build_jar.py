@@ -1,7 +1,7 @@
 """Compile `java/` against the installed PySpark, into the jar that the package brings.
 
-`javac` compiles where there is one; else Eclipse's compiler, which needs no more than the Java that Spark runs on. It
-and the jars of Delta come from Maven Central, unless they are on this machine already.
+Eclipse's compiler needs no more than the Java that Spark runs on. (`javac` does not extend Spark's scan of files, since
+Scala gave its methods other types.) It and Delta's jars come from Maven Central, if they are not on this machine.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -27,6 +26,7 @@ SOURCES = ROOT / "java" / "src" / "main" / "java"
 RELEASE = "17"  # the oldest Java that Spark 4 runs on
 MAVEN = "https://repo1.maven.org/maven2"
 ONCE = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]  # a compiler that runs once: half the time
+WARNINGS = ["-warn:unusedImport,unusedLocal,unusedPrivate,fallthrough,raw,unchecked", "-failOnWarning"]
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the time of every entry: the same sources give the same bytes
 NOTICES = ("LICENSE", "NOTICE")  # the jar has them too, since it may be passed on by itself
 
@@ -60,40 +60,30 @@ DELTA_JARS = (
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--compiler", choices=("javac", "ecj"), help="by default javac, if there is one")
     parser.add_argument("--sources", type=Path, default=SOURCES)
     parser.add_argument("--out", type=Path, default=JAR)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="hedgerow-jar-") as folder:
-        compile_into(Path(folder), args.sources, compiler(args.compiler))
+        compile_into(Path(folder), args.sources)
         pack(Path(folder), args.out)
 
 
-def compiler(wanted: str | None = None) -> list[str]:
+def compiler() -> list[str]:
     """Return the command that compiles, as far as the class path."""
     home = find_java()
     if home is None:
         sys.exit(NO_JAVA)
-    places = [str(Path(place, "bin")) for place in (os.environ.get("JAVA_HOME"), home) if place]
-    javac = shutil.which("javac", path=os.pathsep.join([*places, os.environ.get("PATH", "")]))
-    if wanted == "javac" and javac is None:
-        sys.exit("there is no javac on this machine")
-    if javac is not None and wanted != "ecj":
-        return [javac, "--release", RELEASE, "-proc:none", "-Xlint:all,-classfile,-path,-serial", "-Werror"]
     # A Java without a compiler has no record of older releases, which --release needs.
     java = [str(home / "bin" / "java"), *ONCE, "-jar", str(fetched(ECJ))]
-    return [*java, "-source", RELEASE, "-target", RELEASE, "-nowarn"]
+    return [*java, "-source", RELEASE, "-target", RELEASE, "-encoding", "UTF-8", *WARNINGS]
 
 
-def compile_into(folder: Path, sources: Path, command: list[str]) -> None:
+def compile_into(folder: Path, sources: Path) -> None:
     files = sorted(map(str, sources.rglob("*.java")))
-    run = subprocess.run(
-        [*command, "-encoding", "UTF-8", "-d", str(folder), "-cp", os.pathsep.join(class_path()), *files],
-        capture_output=True,
-        text=True,
-    )
+    places = ["-d", str(folder), "-cp", os.pathsep.join(class_path())]
+    run = subprocess.run([*compiler(), *places, *files], capture_output=True, text=True)
     if run.returncode:
-        sys.exit(f"{command[0]} failed:\n{run.stderr}{run.stdout}")
+        sys.exit(f"the compiler failed:\n{run.stderr}{run.stdout}")
 
 
 def class_path() -> list[str]:

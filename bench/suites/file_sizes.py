@@ -2,8 +2,8 @@
 
 The same queries, unseen ones, run on the tables of one layout, with Hedgerow and without it. On this machine's disk all
 caches are warm; in an object store that answers each request after 30 ms nothing is cached between queries.
-`--learner qdtree --param place=store` measures one of both. A line's `ratio` is the seconds with files of 128 MB to
-those with a file for each block, both attached.
+`--param place=store` measures one of both, and `--param turns=1` times each query once. A line's `ratio` is the seconds
+with files of 128 MB to those with a file for each block, both attached.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pyarrow.dataset as ds
 
 from bench.data.object_store import BUCKET, ObjectStore, settings
 from bench.options import Options
-from bench.physical import Physical, Way, timed
+from bench.physical import TURNS, Physical, Way, timed
 from bench.record import line, progress
 from bench.suites import lineitem
 
@@ -83,14 +83,14 @@ def _measured(
     if store:
         store.delay = DELAY
         requests = {way.name: _requests(spark, data, way, store) for way in (*plain, *attached)}
-    times = timed(spark, data, [*plain, *attached], before)
+    times = timed(spark, data, [*plain, *attached], before, int(options.params.get("turns", TURNS)))
     seconds = {name: sum(of) for name, of in times.medians.items()}
     kinds = list(dict.fromkeys(kind for kind, _ in data.timed))
     by_kind = {kind: [q for q, (own, _) in enumerate(data.timed) if own == kind] for kind in kinds}
     return line(
         suite="file-sizes",
         learner="qdtree",
-        params={"form": options.form, "place": place},
+        params={"form": options.form, **options.params, "place": place},
         **data.fields,
         rows=ds.dataset(data.source).count_rows(),
         blocks=learned.blocks,

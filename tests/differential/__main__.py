@@ -14,7 +14,7 @@ from tests.differential.sessions import Sessions, started
 from tests.differential.shrink import shrunk
 from tests.differential.tally import Tally
 from tests.differential.worlds import WORLD_KINDS, a_plan
-from tests.support.eager_thresholds import eager_thresholds
+from tests.support.small_tables import as_if_large
 
 
 def compare(
@@ -80,7 +80,7 @@ def table(tally: Tally) -> str:
     return "\n".join(lines)
 
 
-@eager_thresholds
+@as_if_large()
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.differential", description=__doc__)
     parser.add_argument("--seed", default="0")

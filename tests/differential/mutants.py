@@ -30,7 +30,7 @@ from tests.differential.queries import Question
 from tests.differential.sessions import EVERY, Sessions, started
 from tests.differential.tally import Tally
 from tests.differential.worlds import Phase, a_plan
-from tests.support.eager_thresholds import eager_thresholds
+from tests.support.small_tables import as_if_large
 
 MOST = 10_000
 FORMS = ("first", "any", "aggregates")  # of whole queries: more than WHERE
@@ -201,7 +201,7 @@ def missed(sessions: Sessions, bugs: Sequence[Mutant], exams: Sequence[Exam]) ->
     return count
 
 
-@eager_thresholds
+@as_if_large()
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.differential.mutants", description=__doc__)
     parser.add_argument("--seed", default="mutants")

@@ -107,7 +107,7 @@ def java(old: str, new: str) -> Planted:
             raise LookupError(f"the rule has {planted} times {old}")
         path = folder / "mutant.jar"
         classes = folder / "classes"
-        build_jar.compile_into(classes, folder, build_jar.compiler())
+        build_jar.compile_into(classes, folder)
         build_jar.pack(classes, path)
         stack.enter_context(patch.multiple(jar, PACKAGE=package, jar_path=lambda: path))
         stack.enter_context(patch.dict(jar._gateways, clear=True))  # a jar cannot be loaded twice into one JVM

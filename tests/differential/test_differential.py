@@ -13,12 +13,12 @@ from tests.differential.__main__ import compare, table
 from tests.differential.sessions import Sessions, over
 from tests.differential.shrink import shrunk
 from tests.differential.tally import Tally
-from tests.support.eager_thresholds import eager_thresholds
+from tests.support.small_tables import as_if_large
 
 
 @pytest.fixture(scope="module")
 def sessions(spark: SparkSession) -> Iterator[Sessions]:
-    with eager_thresholds:
+    with as_if_large():
         yield over(spark.newSession())  # what a case sets stays there
 
 

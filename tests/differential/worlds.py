@@ -439,9 +439,11 @@ HEAD = '''"""A case of tests/differential: run it with Hedgerow's PYTHONPATH."""
 import glob, os, pathlib, shutil, tempfile, warnings
 import hedgerow as hr
 from hedgerow.core.index import top_k
+from hedgerow.pipeline import apply
 
 warnings.simplefilter("ignore")
 top_k._FEWEST = top_k._FEWEST_IF_SURE = top_k._FEWEST_ROWS = 1
+apply._LEAST_GROUP_ROWS = 5
 spark = hr.session("2g", "local[2]", **{"spark.sql.timeType.enabled": "true"})
 spark.sparkContext.setLogLevel("OFF")
 plain, attached = spark.newSession(), spark.newSession()

@@ -29,6 +29,7 @@ from hedgerow.spark.start.session import temporary_settings
 from tests.histories import steps_delta, steps_parquet
 from tests.histories.model import Answer, Query, a_query, a_sharp_condition, answer_of, difference, frame
 from tests.histories.world import ENABLED, SETTINGS, Declined, NotNow, RawError, Table, World
+from tests.support.small_tables import as_if_large
 
 FORMATS: dict[str, ModuleType] = {"delta": steps_delta, "parquet": steps_parquet}
 STEPS = 10
@@ -180,6 +181,7 @@ class History:
         self.steps: ModuleType = FORMATS[format_]
         self.unasked = False  # the last step that changed something was not followed by queries
 
+    @as_if_large()
     def run(self, steps: Sequence[Step], ask_from: int = 0) -> Failure | None:
         """The first failure, if any; queries are asked after the steps from `ask_from` on."""
         started = time.perf_counter()

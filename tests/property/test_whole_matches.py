@@ -25,8 +25,8 @@ from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.predicates.values import NAN
 from hedgerow.core.pruning.block_stats import UNBOUNDED, UNKNOWN_NULLS, Bound, Stats, TermStats, collect
-from tests.support.eager_thresholds import eager_thresholds
 from tests.support.random_cases import Table, a_literal, a_predicate, a_table, a_value, seeds, some_rows
+from tests.support.small_tables import as_if_large
 
 Row = dict[str, Any]
 SUMMED = ("int", "decimal")
@@ -200,7 +200,7 @@ def check_first_rows(random: Random, case: Case) -> int:
 # --- a threshold that the query finds -------------------------------------------------------------
 
 
-@eager_thresholds
+@as_if_large()
 def check_probes(random: Random, case: Case) -> int:
     """The number of rows that a threshold leaves out, over all k."""
     p, case, left_out = a_condition(random, case.table), case.of_known_files, 0

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import hedgerow as hr
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.overlap import OverlapLayout
+from hedgerow.spark.start.session import configured
 from hedgerow.spark.storage.source import open_source
+from hedgerow.tables.managed import ManagedTable
 from tests.support.answers import attached_to
 from tests.support.lay_out import asking, by_ranges
 
@@ -35,12 +37,20 @@ def learned_of(spark: SparkSession, source: str, kind: str = "parquet", partitio
     return by_ranges(spark, source, "id", BLOCK_ROWS, ASKED)
 
 
-@pytest.mark.parametrize("kind", ["parquet", "delta"])
-def test_blocks_share_a_file(request: pytest.FixtureRequest, tmp_path: Path, kind: str) -> None:
+def in_one_file(
+    request: pytest.FixtureRequest, tmp_path: Path, kind: str
+) -> tuple[SparkSession, hr.Learned, ManagedTable]:
+    """Write a table whose blocks are all in one file."""
     spark: SparkSession = request.getfixturevalue("delta" if kind == "delta" else "spark")
     source, to = str(tmp_path / "source"), None if kind == "delta" else str(tmp_path / "t")
     learned = learned_of(spark, source, kind)
     table = hr.apply(spark, source, learned, to, hr.WriteOptions(file_bytes="10GB"))
+    return spark, learned, table
+
+
+@pytest.mark.parametrize("kind", ["parquet", "delta"])
+def test_blocks_share_a_file(request: pytest.FixtureRequest, tmp_path: Path, kind: str) -> None:
+    spark, learned, table = in_one_file(request, tmp_path, kind)
     (file,) = table.files()
     metadata = pq.read_metadata(Path(table.path, file))
     bounds = [metadata.row_group(g).column(0).statistics for g in range(metadata.num_row_groups)]
@@ -56,6 +66,37 @@ def test_blocks_share_a_file(request: pytest.FixtureRequest, tmp_path: Path, kin
     (new,) = set(grown.files()) - {file}  # an append keeps the options
     assert pq.read_metadata(Path(table.path, new)).num_row_groups > 1
     assert spark.conf.get("parquet.block.row.count.limit", None) is None
+
+
+@pytest.mark.parametrize("kind", ["parquet", "delta"])
+def test_row_groups_are_skipped(request: pytest.FixtureRequest, tmp_path: Path, kind: str) -> None:
+    """By conditions that only the index knows, after an append and `relearn`."""
+    spark, _, table = in_one_file(request, tmp_path, kind)
+    table = table.append(spark.range(ROWS, ROWS + 60_000).selectExpr(*COLUMNS))
+    table = table.relearn(asking(["id % 1000 = 7 AND id < 50000", "sqrt(id) < 100"]))
+    table.verify()
+    seldom = "sqrt(id) < 100"  # ids below 10,000
+    with configured(spark, parquet__filterPushdown=False), attached_to(spark):
+        for condition, most in ((ASKED[0], 48_000), (ASKED[3], 48_000), (seldom, 24_000), ("id >= 280000", 36_000)):
+            rows = spark.read.format(kind).load(table.path).where(condition)
+            expected = [r.id for r in spark.range(ROWS + 60_000).selectExpr(*COLUMNS).where(condition).collect()]
+            assert sorted(r.id for r in rows.collect()) == expected
+            (scan,) = hr.last_query(spark)
+            assert 0 < scanned_rows(rows) <= most and scan.bytes_opened < scan.bytes / 3, condition
+            joined = rows.join(spark.read.format(kind).load(table.path).where("id < 5"), "id")
+            assert sorted(r.id for r in joined.collect()) == [i for i in expected if i < 5]
+        whole = spark.read.format(kind).load(table.path)
+        assert scanned_rows(whole) == ROWS + 60_000
+        assert whole.where(seldom).cache().count() == whole.where("id < 10000").count() == 10_000
+    spark.catalog.clearCache()
+    assert 0 < table.score(asking([seldom])).rows_read < 0.1
+
+
+def scanned_rows(rows: DataFrame) -> int:
+    """Return the rows that the scan of a query has read from its files."""
+    execution = rows.select("*")._jdf.queryExecution()  # whose metrics are new
+    execution.toRdd().count()
+    return int(execution.executedPlan().collectLeaves().head().metrics().apply("numOutputRows").value())
 
 
 def test_partitions(delta: SparkSession, tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def _opened_by_footers(
     places = np.flatnonzero(some)
     sizes = {snapshot.files.names[i]: int(snapshot.files.sizes[i]) for i in places.tolist()}
     predicates = [query.predicate(table) for query, _ in opened]
-    footers, terms = footers_and_terms(snapshot, sizes, needed(predicates))
+    footers, _, terms = footers_and_terms(snapshot, sizes, needed(predicates))
     stats = Stats(footers.rows, terms, {})
     by_footers = []
     for (query, files), p in zip(opened, predicates, strict=True):

@@ -25,7 +25,7 @@ class WriteOptions:
         lookup_share: the share of the table's bytes that filters for look-ups may add: they tell which files may hold
             a value, of columns that the workload compares by `=` and IN and whose bounds let most files pass. 0: none.
         file_bytes: smaller blocks share files of about this size, such as "128MB": neighbours of the layout, one after
-            the other, in row groups of their own size. None: a file for each block.
+            the other, in row groups that queries skip one by one. None: a file for each block.
         wave_bytes: a larger table is written in waves, each from about so many bytes of the source's files, such as
             "200GB". The shuffle of a wave is all the temporary space that is needed, and a run that is killed goes on
             with the wave that it was at. Blocks of a table in waves have a file for each wave.

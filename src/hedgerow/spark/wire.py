@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
-VERSION = 12  # raised with every change of a class
+VERSION = 13  # raised with every change of a class
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,22 +322,32 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """An opened table: the indexed files, the index's expressions, and the foreign keys that it follows."""
+    """An opened table: the indexed files, the index's expressions, and the foreign keys that it follows.
+
+    `groups`: the number of row groups of each file that the index describes; empty if it describes none. `starts`: the
+    byte at which each of these row groups begins, file after file.
+    """
 
     handle: str
     name: str
     files: Sequence[str]
     sizes: Sequence[int]
+    groups: Sequence[int]
+    starts: Sequence[int]
     items: Sequence[Item]
     joined: Sequence[Key]
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The files to open: a 1 or a 0 for each file of `Opened`. `means`: see `ScanReport`."""
+    """The files to open: a 1 or a 0 for each file of `Opened`, and for each of its row groups; empty: all are read.
+
+    `means`: see `ScanReport`.
+    """
 
     bits: str
     means: str
+    group_bits: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -504,8 +514,8 @@ _CLASSES = {name: value for name, value in vars().items() if hasattr(value, "__d
 def write(message: Any) -> str:
     """Return a message as JSON.
 
-    >>> write(Chosen("01", "where"))
-    '{"is": "Chosen", "bits": "01", "means": "where"}'
+    >>> write(Chosen("01", "where", "101"))
+    '{"is": "Chosen", "bits": "01", "means": "where", "group_bits": "101"}'
     """
     return json.dumps(message, default=_members)
 

@@ -111,7 +111,8 @@ class Answers:
         is_exact = settings["spark.sql.caseSensitive"] == "true"
         self._opened[handle] = table, ConditionReader(table.schema, table.items, is_exact)
         names, sizes = zip(*table.files, strict=True) if table.files else ((), ())
-        return wire.Opened(handle, table.name, names, sizes, *_texts(table))
+        groups, starts = table.row_groups
+        return wire.Opened(handle, table.name, names, sizes, groups, starts, *_texts(table))
 
     def _choose(self, request: wire.Choose) -> wire.Answer:
         opened = self._opened.get(request.handle)

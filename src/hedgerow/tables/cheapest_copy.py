@@ -39,8 +39,8 @@ class Opening:
 
     @property
     def rows_read(self) -> float:
-        """The share of the table's rows in the opened files."""
-        return float(self.known.rows[self.choice.opened].sum() / max(1, self.known.rows[self.known.visible].sum()))
+        """The share of the table's rows that is read of the opened files."""
+        return float((self.known.rows * self.choice.shares).sum() / max(1, self.known.rows[self.known.visible].sum()))
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Copies:
         by_bytes = read is None or all(o.known.columns or not len(o.known) for o in openings)
 
         def cost(o: Opening) -> int:
-            opened = o.choice.opened
-            return o.known.bytes_read(read, opened) if by_bytes else int(o.known.rows[opened].sum())
+            shares = o.choice.shares
+            return o.known.bytes_read(read, shares) if by_bytes else int((o.known.rows * shares).sum())
 
         return min(openings, key=cost)

@@ -15,10 +15,12 @@ from hedgerow.core.predicates.sql_text import feature_text
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import TermStats
 from hedgerow.core.pruning.words import searched_for_words
+from hedgerow.spark.compute.collect_stats import Entries, RowGroups
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.storage.footers import Footers
 from hedgerow.spark.storage.present_files import PresentFiles
 from hedgerow.tables.entry import schema_of_fields
+from hedgerow.tables.known_files import file_names
 from hedgerow.tables.state import Kind
 
 if TYPE_CHECKING:
@@ -67,7 +69,11 @@ class Snapshot(Protocol):
         """Return the full path of a file."""
 
     def footers(
-        self, sizes: Mapping[str, int], sets_of: Collection[str] = (), words_of: Collection[str] = ()
+        self,
+        sizes: Mapping[str, int],
+        sets_of: Collection[str] = (),
+        words_of: Collection[str] = (),
+        by_group: bool = False,
     ) -> Footers:
         """Return the footers of files with these sizes, with the table's names of columns; see `footers_of`."""
 
@@ -121,9 +127,14 @@ def check_names(columns: Sequence[str]) -> None:
 
 
 def footers_and_terms(
-    snapshot: Snapshot, sizes: Mapping[str, int], items: Sequence[Feature]
-) -> tuple[Footers, dict[str, TermStats]]:
-    """Return the footers of files, and the statistics of the items whose values all footers state."""
+    snapshot: Snapshot, sizes: Mapping[str, int], items: Sequence[Feature], by_group: bool = False
+) -> tuple[Footers, Entries, dict[str, TermStats]]:
+    """Return the footers of files, what an index describes, and its statistics of the items that all footers state.
+
+    `by_group`: the index also describes the row groups of the files, if some have several."""
     wanted = set(map(feature_text, items))
-    footers = snapshot.footers(sizes, wanted, searched_for_words(items))
-    return footers, footers.known_terms(schema_at(snapshot))
+    footers = snapshot.footers(sizes, wanted, searched_for_words(items), by_group=by_group)
+    groups = RowGroups.of_footers(footers) if by_group else None
+    of_files = footers.of_whole_files(len(sizes)) if by_group else footers
+    terms = (of_files if groups is None else footers).known_terms(schema_at(snapshot))
+    return of_files, Entries(file_names(sizes), groups), terms

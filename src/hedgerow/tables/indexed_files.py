@@ -84,13 +84,17 @@ class IndexedFiles:
 
         Copies are read only if no file was changed, because they may have rows that were deleted since."""
         opened, cells = self.is_visible.copy(), None
+        shares = opened.astype(float)
         with_copies = sum(part.index.cells is not None for part in self.parts)
         for part, (in_part, in_snapshot) in zip(self.parts, self.places, strict=True):
             is_whole = with_copies == 1 and len(in_part) == len(part.known)
             choice = part.index.choose_files(p, part.known.sizes, copies=is_whole)
             opened[in_snapshot] = choice.opened[in_part]
+            rows = part.index.blocks.rows
+            read = part.index.rows_to_read(p, choice.opened) / np.maximum(1, rows)
+            shares[in_snapshot] = np.where(rows > 0, read, choice.opened)[in_part]
             cells = choice.copied_cells or cells
-        return FileChoice(opened, cells)
+        return FileChoice(opened, cells, shares)
 
     @cached_property
     def _table_index(self) -> TableIndex:

@@ -11,7 +11,7 @@ from functools import cached_property, partial
 import numpy as np
 import pyarrow as pa
 
-from hedgerow.core.arrays import Bools, Ints
+from hedgerow.core.arrays import Bools, Floats, Ints
 from hedgerow.core.errors import FormatError
 from hedgerow.core.on_use import OnUse, mapped_on_use
 from hedgerow.spark.storage.footers import Footers
@@ -83,12 +83,12 @@ class KnownFiles:
         """True for each file that plain readers see; the hidden files in `_hedgerow` have copies of their rows."""
         return np.array([not is_hidden(name) for name in self.names], bool)
 
-    def bytes_read(self, columns: Sequence[str] | None, opened: Bools) -> int:
-        """Return the bytes that a scan of these columns (None: all) reads from the opened files."""
+    def bytes_read(self, columns: Sequence[str] | None, shares: Bools | Floats) -> int:
+        """Return the bytes that a scan of these columns (None: all) reads, if it reads these shares of the files."""
         if columns is None or not self.columns:
-            return int(self.sizes[opened].sum())
+            return int((self.sizes * shares).sum())
         wanted = {c.lower() for c in columns}
-        return sum(int(self.columns[name][opened].sum()) for name in self.columns if name.lower() in wanted)
+        return sum(int((self.columns[name] * shares).sum()) for name in self.columns if name.lower() in wanted)
 
     def total(self, columns: Sequence[str] | None) -> int:
         """Return the bytes of the whole table: of its columns if `columns` are given, else of its files."""

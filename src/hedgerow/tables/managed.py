@@ -123,7 +123,7 @@ class ManagedTable(StoredTable):
         replica = None if best.table is self else best.table.path.rpartition("/")[2]
         groups = best.indexed.groups(p, best.choice.opened, SKIPPED_BY.get(best.means, ELSEWHERE))
         undecided = tuple(best.indexed.undecided_atoms(p))
-        size = best.known.bytes_read(read_columns(query.columns(self.name), p), best.choice.opened)
+        size = best.known.bytes_read(read_columns(query.columns(self.name), p), best.choice.shares)
         return Explained((), undecided, replica, best.means, best.rows_read, size).regrouped(groups)
 
     def rows_opened(self, explained: Explained) -> DataFrame:
@@ -154,7 +154,7 @@ class ManagedTable(StoredTable):
             best = copies.opening(query, self.name)
             read = read_columns(query.columns(self.name), query.predicate(self.name))
             # The bytes of any copy are divided by this table's bytes.
-            byte_share = best.known.bytes_read(read, best.choice.opened) / max(1, own_files.total(read))
+            byte_share = best.known.bytes_read(read, best.choice.shares) / max(1, own_files.total(read))
             files = float(best.choice.opened.mean())
             scores.append(QueryScore(query.id, best.rows_read, files, byte_share, None, means=best.means))
             weights.append(query.weight)

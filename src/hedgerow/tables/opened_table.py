@@ -134,6 +134,16 @@ class OpenedTable:
         """The index of all parts; its entries are in the order of `files`."""
         return TableIndex(self.parts)
 
+    @property
+    def row_groups(self) -> tuple[list[int], list[int]]:
+        """The number of row groups that the index describes of each of `files`, and where each begins in its file."""
+        known = [(len(part.known), part.index.groups) for part in self.parts]
+        if all(groups is None for _, groups in known):
+            return [], []
+        counts = [[0] * n if g is None else np.bincount(g.block, minlength=n).tolist() for n, g in known]
+        starts = [g.start.tolist() for _, g in known if g is not None]
+        return [n for part in counts for n in part], [start for part in starts for start in part]
+
     def _opened(self, condition: RowCondition) -> list[Bools]:
         return [part.index.choose_files(condition.fitting(part.joined), copies=False).opened for part in self.parts]
 
@@ -157,7 +167,17 @@ class OpenedTable:
             if part.index.blocks.filters
         )
         means = "look-up" if by_filters else "where"
-        return wire.Chosen(bit_text(np.concatenate([*opened, NO_BOOLS])), means)
+        return wire.Chosen(bit_text(np.concatenate([*opened, NO_BOOLS])), means, self._row_groups(condition, opened))
+
+    def _row_groups(self, condition: RowCondition, opened: Sequence[Bools]) -> str:
+        """Return bits for `row_groups`: those to read of the opened files; empty if that is all of them."""
+        read, is_opened = [NO_BOOLS], [NO_BOOLS]
+        for part, bits in zip(self.parts, opened, strict=True):
+            if part.index.groups is not None:
+                read.append(part.index.groups_to_read(condition.fitting(part.joined), bits))
+                is_opened.append(bits[part.index.groups.block])
+        to_read = np.concatenate(read)
+        return "" if np.array_equal(to_read, np.concatenate(is_opened)) else bit_text(to_read)
 
     def key_bounds(self, key: TypedTerm) -> wire.Bounds | wire.Refused:
         """Return which keys each of `files` may hold."""

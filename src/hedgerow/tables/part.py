@@ -151,7 +151,7 @@ def _with_filters(
                 joined = filters.setdefault(stored.lookup.column, JoinedFilter(len(index.blocks), []))
                 joined.sections.append((start + stored.lookup.first, stored))
         start += len(part.known)
-    return BlockIndex(replace(index.blocks, filters=filters), index.cells) if filters else index
+    return replace(index, blocks=replace(index.blocks, filters=filters)) if filters else index
 
 
 def _load(parts: Sequence[Part]) -> None:

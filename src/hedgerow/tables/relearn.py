@@ -16,7 +16,7 @@ from hedgerow.core.predicates.nodes import Feature, Predicate
 from hedgerow.core.predicates.sql_text import feature_text
 from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.core.pruning.combine_stats import concat, regroup
-from hedgerow.spark.compute.collect_stats import collect_files
+from hedgerow.spark.compute.collect_stats import Entries, RowGroups, collect_files
 from hedgerow.spark.compute.joins import Joins
 from hedgerow.spark.optimizer.jvm_facts import settings
 from hedgerow.spark.session_settings import changed_functions, with_stable
@@ -157,9 +157,11 @@ def _described(
     with settings_as_written(table.spark, entry.settings):
         check_settings(f"{table.path} cannot be {verb}ed", entry.settings, settings(table.spark))
         sizes = {files.names[i]: int(files.sizes[i]) for i in places} if searched else {}
-        of_footers = at.footers(sizes, searched, searched).known_terms(schema_at(at))
-        stats = collect_files(at.frame(names), missing, schema_at(at), file_names(names), of_footers, joins)
-    return with_columns(index, _spread(stats, places, len(files)))
+        groups = RowGroups.of_index(part.stored_index.take(np.array(places)))
+        footers = at.footers(sizes, searched, searched, by_group=groups is not None)
+        of_footers, entries = footers.known_terms(schema_at(at)), Entries(file_names(names), groups)
+        fresh = collect_files(at.frame(names), missing, schema_at(at), entries, of_footers, joins)
+    return with_columns(index, _spread(fresh, places, index))
 
 
 def _new_lookups(
@@ -179,8 +181,17 @@ def _new_lookups(
     return build_lookups(table.format.side, at.frame(list(files)), part.known, part.entry.schema, wanted, share)
 
 
-def _spread(stats: Stats, places: Sequence[int], size: int) -> Stats:
-    """Return the statistics of the entries at these places as statistics of `size` entries; the others are unknown."""
+def _spread(fresh: BlockIndex, places: Sequence[int], old: BlockIndex) -> BlockIndex:
+    """Return the index of the blocks at these places as one of all blocks of another; the others are unknown."""
+    blocks = _spread_stats(fresh.blocks, places, len(old.blocks))
+    if old.groups is None or fresh.groups is None:
+        return BlockIndex(blocks)
+    at = np.flatnonzero(np.isin(old.groups.block, places)).tolist()
+    stats = _spread_stats(fresh.groups.stats, at, len(old.groups.block))
+    return BlockIndex(blocks, groups=replace(old.groups, stats=stats))
+
+
+def _spread_stats(stats: Stats, places: Sequence[int], size: int) -> Stats:
     rest = sorted(set(range(size)) - set(places))
     unknown = Stats(np.ones(len(rest), np.int64), {}, {})
     return regroup(concat([stats, unknown]) if rest else stats, [*places, *rest], size)

@@ -11,12 +11,13 @@ import numpy as np
 
 from hedgerow.core.arrays import Ints
 from hedgerow.core.errors import HedgerowError, counted
+from hedgerow.core.index.block_index import concat_indexes
 from hedgerow.core.index.without_columns import mentions, without_columns, without_functions
 from hedgerow.core.layouts.overlap import OverlapLayout
 from hedgerow.core.predicates.sql_text import feature_text, quote_name
-from hedgerow.core.pruning.combine_stats import agree, concat, repeat
+from hedgerow.core.pruning.combine_stats import agree
 from hedgerow.spark.compute.checksum import checksum
-from hedgerow.spark.compute.collect_stats import collect_files, with_words
+from hedgerow.spark.compute.collect_stats import Entries, RowGroups, collect_files, with_words
 from hedgerow.spark.optimizer.jvm_facts import settings
 from hedgerow.spark.session_settings import changed_functions
 from hedgerow.spark.start.progress import step
@@ -123,7 +124,8 @@ def _compare_statistics(table: StoredTable, parts: Sequence[Part], snapshot: Sna
     drawn = sorted(random.Random(seed).sample(unchanged, min(_MAX_CHECKED_FILES, len(unchanged))))
     chosen = [(part, np.array([i for n, i in drawn if n == number])) for number, part in enumerate(parts)]
     with step(table.spark, "comparing statistics"):
-        for group in grouped([(part, at) for part, at in chosen if len(at)], lambda c: described_alike(c[0].entry)):
+        described = [(part, at) for part, at in chosen if len(at)]
+        for group in grouped(described, lambda c: (described_alike(c[0].entry), c[0].stored_index.groups is None)):
             _raise_first(table, _wrong_statistics(table, group, snapshot))
     return len(drawn)
 
@@ -149,18 +151,21 @@ def _wrong_statistics(table: StoredTable, chosen: Sequence[tuple[Part, Ints]], s
     names = [part.known.names[i] for part, places in chosen for i in places]
     changed = changed_functions(part.entry.settings, settings(table.spark))  # they may return other values now
     indexes = [(without_columns(p.stored_index, p.entry.statistics, lost), at) for p, at in chosen]
-    stored = concat([repeat(without_functions(index, changed).blocks, at) for index, at in indexes])
-    described = {*stored.terms, *stored.conditions}
+    stored = concat_indexes([without_functions(index, changed).take(at) for index, at in indexes])
+    described = {*stored.blocks.terms, *stored.blocks.conditions}
+    groups = RowGroups.of_index(stored)
     with settings_as_written(table.spark, part.entry.settings):
         fresh = collect_files(
             snapshot.frame(names),
             [i for i in items if feature_text(i) in described and not mentions(i, lost)],
             schema_at(snapshot),
-            file_names(names),
+            Entries(file_names(names), groups),
             joins=readable_joins(table.spark, part.entry.joined),
         )
-        fresh = with_words(fresh, snapshot.frame(names), stored, file_names(names))
-    same = agree(stored, fresh) | ((stored.rows == 0) & (fresh.rows == 0))  # any statistics hold for no rows
+        blocks = with_words(fresh.blocks, snapshot.frame(names), stored.blocks, file_names(names))
+    same = agree(stored.blocks, blocks) | ((stored.blocks.rows == 0) & (blocks.rows == 0))  # any hold for no rows
+    if stored.groups is not None and fresh.groups is not None:
+        same[stored.groups.block[~agree(stored.groups.stats, fresh.groups.stats)]] = False
     return [f"the statistics of {name} are wrong" for name, is_same in zip(names, same, strict=True) if not is_same]
 
 

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 import hedgerow as hr
 from hedgerow.spark.start.session import configured, temporary_settings
 from tests.spark.optimizer.test_more_than_where import COLUMNS, FILES, ROWS, both, laid_out, means, over, path
-from tests.support.eager_thresholds import eager_thresholds
+from tests.support.small_tables import as_if_large
 
 __all__ = ["over", "path"]  # the fixtures
 
@@ -49,7 +49,7 @@ NOT_PROBED = {
 
 @pytest.fixture
 def eager() -> Iterator[None]:
-    with eager_thresholds:
+    with as_if_large():
         yield
 
 

@@ -9,10 +9,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hedgerow.core.predicates.nodes import Column
-from hedgerow.core.pruning.block_stats import TermStats
+from hedgerow.core.pruning.block_stats import Stats, TermStats
 from hedgerow.core.pruning.combine_stats import agree
 from hedgerow.core.pruning.words import words_in_texts
-from hedgerow.spark.compute.collect_stats import collect_files
+from hedgerow.spark.compute.collect_stats import Entries, RowGroups, collect_files
 from hedgerow.spark.start.session import configured
 from hedgerow.spark.storage import footers as many
 from hedgerow.spark.storage.folder import Folder
@@ -89,7 +89,7 @@ def test_footers_say_what_the_rows_say(spark: SparkSession, tmp_path: Path, how:
     found = footers.known_terms(schema)
 
     wanted = [Column((name,)) for name in read.columns]
-    asked, saved = collect_files(read, wanted, schema, files), collect_files(read, wanted, schema, files, found)
+    asked, saved = (collect_files(read, wanted, schema, Entries(files), known).blocks for known in (None, found))
     assert agree(saved, asked).all()
     assert all(saved.terms[name] is found[name] for name in found)
     has_set = {name for name, term in asked.terms.items() if term.sets and (term.sets.set_of >= 0).all()}
@@ -104,6 +104,28 @@ def test_footers_say_what_the_rows_say(spark: SparkSession, tmp_path: Path, how:
                 assert by_file[row.file_name] == words_in_texts(row[name])
     else:
         assert {"flag", "nothing"} <= found.keys()
+
+
+def test_row_groups_say_what_their_rows_say(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    frame = spark.range(ROWS).selectExpr("id", *(f"{e} AS {n}" for n, e in {**MANY, **FEW}.items()))
+    parts = frame.repartitionByRange(3, "id").sortWithinPartitions("whole")
+    how = {"parquet.block.row.count.limit": str(ROWS // 10)}
+    parts.union(parts.limit(0)).write.options(**how).parquet(path)
+    read, sizes = spark.read.parquet(path), _files(spark, path)
+    schema, wanted = schema_of(read.schema), [Column((name,)) for name in read.columns]
+    whole, by_group = (footers_of(Folder(spark, path), sizes, schema, {"mode"}, by_group=by) for by in (False, True))
+    groups = RowGroups.of_footers(by_group)
+    assert groups is not None and len(by_group) > 3 * len(whole) - 3 and RowGroups.of_footers(whole) is None
+    found, entries = by_group.known_terms(schema), Entries(list(sizes), groups)
+    asked, saved = (collect_files(read, wanted, schema, entries, known) for known in (None, found))
+    assert asked.groups is not None and saved.groups is not None
+    assert found and agree(saved.groups.stats, asked.groups.stats).all() and agree(saved.blocks, asked.blocks).all()
+    summed = by_group.of_whole_files(len(sizes))
+    assert (summed.rows == whole.rows).all() and summed.terms.keys() >= whole.terms.keys()
+    assert all((summed.columns[name] == of_files).all() for name, of_files in whole.columns.items())
+    of_groups = {name: summed.terms[name] for name in whole.terms}
+    assert agree(Stats(whole.rows, of_groups, {}), Stats(whole.rows, whole.terms, {})).all()
 
 
 @pytest.mark.parametrize("how", ["plain", *(pytest.param(how, marks=pytest.mark.long) for how in WRITTEN)])
@@ -136,19 +158,21 @@ def both_ways(
 ) -> Footers:
     """Read the footers on the driver and in tasks, and compare all that they say."""
     asked = (Folder(spark, path), files, wanted, {"mode", "tool", "word"}, {"whole"})
-    by_driver = footers_of(*asked)
-    for at_once in (2, 32):
+    for at_once, by_group in ((2, False), (32, False), (32, True)):
+        by_driver = footers_of(*asked, by_group)
         with monkeypatch.context() as changed:
             changed.setattr(many, "MAX_ON_DRIVER", 0)
             changed.setattr(many, "_FILES_AT_ONCE", at_once)
-            by_tasks = footers_of(*asked)
+            by_tasks = footers_of(*asked, by_group)
+        assert by_tasks.file.tolist() == by_driver.file.tolist()
+        assert by_tasks.start.tolist() == by_driver.start.tolist()
         assert by_tasks.rows.tolist() == by_driver.rows.tolist()
         for found, expected in ((by_tasks.columns, by_driver.columns), (by_tasks.unpacked, by_driver.unpacked)):
             assert {n: sizes.tolist() for n, sizes in found.items()} == {n: s.tolist() for n, s in expected.items()}
         assert by_tasks.terms.keys() == by_driver.terms.keys()
         for name, expected_term in by_driver.terms.items():
             assert facts(by_tasks.terms[name]) == facts(expected_term), name
-    return by_driver
+    return footers_of(*asked)
 
 
 def facts(term: TermStats) -> list[Any]:

@@ -2,6 +2,8 @@
 
 It has statistics of each block. In an overlap, some cells are stored in several blocks. Then it also has statistics of
 each cell in each of its blocks, so that a query opens only the blocks that it needs to read every matching row once.
+
+A block here is a file. Where a file has several blocks of the layout, it also has statistics of each row group.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from hedgerow.core.index.file_choice import CellParts, FileChoice, WholePlaces, 
 from hedgerow.core.predicates.nodes import Predicate, terms_of
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.pruning.block_stats import Stats
-from hedgerow.core.pruning.combine_stats import concat
+from hedgerow.core.pruning.combine_stats import concat, repeat
 from hedgerow.core.pruning.evaluator import may_match
 
 
@@ -35,15 +37,33 @@ class CellIndex:
 
 
 @dataclass(frozen=True)
+class GroupIndex:
+    """Statistics of row groups: row group i is in block `block[i]`, and begins at byte `start[i]` of its file.
+
+    They are in the order of blocks, and in a block in the order of the file. A block has all its row groups, or none.
+    """
+
+    stats: Stats
+    block: Ints
+    start: Ints
+
+
+@dataclass(frozen=True)
 class BlockIndex:
-    """Statistics of the blocks of a table, and of the parts of cells where rows are stored in several blocks."""
+    """Statistics of the blocks of a table; of the parts of cells where rows are stored in several blocks; of row groups
+    where a block has several."""
 
     blocks: Stats
     cells: CellIndex | None = None
+    groups: GroupIndex | None = None
 
     def map_stats(self, change: Callable[[Stats], Stats]) -> BlockIndex:
-        """Return the index with changed statistics of the same blocks and parts."""
-        return BlockIndex(change(self.blocks), self.cells and CellIndex(change(self.cells.stats), self.cells.parts))
+        """Return the index with changed statistics of the same blocks, parts and row groups."""
+        return BlockIndex(
+            change(self.blocks),
+            self.cells and replace(self.cells, stats=change(self.cells.stats)),
+            self.groups and replace(self.groups, stats=change(self.groups.stats)),
+        )
 
     @cached_property
     def home_blocks(self) -> Bools:
@@ -61,11 +81,41 @@ class BlockIndex:
     def may_hold(self, p: Predicate) -> Bools:
         """True for each block that may hold a row on which `p` is TRUE."""
         matching = may_match(p, self.blocks)
+        if self.groups is not None:
+            by_groups = np.ones(len(matching), bool)
+            by_groups[self.groups.block] = False
+            by_groups[self.groups.block[may_match(p, self.groups.stats)]] = True
+            matching = matching & by_groups
         if self.cells is None:
             return matching
         by_cells = np.zeros(len(matching), bool)
         by_cells[self.cells.parts.file[may_match(p, self.cells.stats)]] = True
         return matching & by_cells
+
+    def take(self, places: Ints) -> BlockIndex:
+        """Return the index of the blocks at these ascending places, without cells."""
+        groups = self.groups
+        if groups is not None:
+            at = np.flatnonzero(np.isin(groups.block, places))
+            stats = repeat(groups.stats, at)
+            groups = GroupIndex(stats, np.searchsorted(places, groups.block[at]), groups.start[at])
+        return BlockIndex(repeat(self.blocks, places), groups=groups)
+
+    def groups_to_read(self, p: Predicate, opened: Bools) -> Bools:
+        """True for each row group of the opened blocks that may hold a row on which `p` is TRUE."""
+        if self.groups is None:
+            return np.zeros(0, bool)
+        return may_match(p, self.groups.stats) & opened[self.groups.block]
+
+    def rows_to_read(self, p: Predicate, opened: Bools) -> Ints:
+        """Return the rows of each block that a scan of the opened blocks reads."""
+        rows = np.where(opened, self.blocks.rows, 0)
+        if self.groups is not None:
+            groups = self.groups
+            rows[groups.block] = 0
+            read = self.groups_to_read(p, opened)
+            np.add.at(rows, groups.block[read], groups.stats.rows[read])
+        return rows
 
     def filters_skip(self, p: Predicate, opened: Bools) -> bool:
         """True if some block besides the opened ones would be opened without the filters of look-ups."""
@@ -75,7 +125,7 @@ class BlockIndex:
 
     @cached_property
     def _without_filters(self) -> BlockIndex:
-        return BlockIndex(replace(self.blocks, filters={}), self.cells)
+        return replace(self, blocks=replace(self.blocks, filters={}))
 
     def choose_files(self, p: Predicate, costs: Ints | None = None, copies: bool = True) -> FileChoice:
         """Return the blocks to open for `p`.
@@ -96,9 +146,23 @@ def concat_indexes(indexes: Sequence[BlockIndex]) -> BlockIndex:
     """Return one index over the blocks of all, one after the other; all of them have cells, or none has."""
     if len(indexes) == 1:
         return indexes[0]
-    blocks = concat([index.blocks for index in indexes])
+    sizes = [len(index.blocks) for index in indexes]
+    blocks, groups = concat([index.blocks for index in indexes]), _concat_groups([i.groups for i in indexes], sizes)
     cells = [index.cells for index in indexes if index.cells is not None]
     if not cells:
-        return BlockIndex(blocks)
-    parts = CellParts.concat([c.parts for c in cells], [len(index.blocks) for index in indexes])
-    return BlockIndex(blocks, CellIndex(concat([c.stats for c in cells]), parts))
+        return BlockIndex(blocks, groups=groups)
+    parts = CellParts.concat([c.parts for c in cells], sizes)
+    return BlockIndex(blocks, CellIndex(concat([c.stats for c in cells]), parts), groups)
+
+
+def _concat_groups(groups: Sequence[GroupIndex | None], blocks: Sequence[int]) -> GroupIndex | None:
+    """Return the row groups of several indexes, one after the other; `blocks`: how many blocks each has."""
+    first_blocks = np.cumsum([0, *blocks[:-1]])
+    known = [(part, first) for part, first in zip(groups, first_blocks, strict=True) if part is not None]
+    if not known:
+        return None
+    return GroupIndex(
+        concat([part.stats for part, _ in known]),
+        np.concatenate([part.block + first for part, first in known]),
+        np.concatenate([part.start for part, _ in known]),
+    )

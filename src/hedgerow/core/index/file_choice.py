@@ -21,7 +21,7 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 
-from hedgerow.core.arrays import Bools, Ints
+from hedgerow.core.arrays import Bools, Floats, Ints
 
 WholePlaces = Mapping[int, frozenset[int]]  # cell -> places that hold all its rows
 Places = dict[int, dict[int, set[int]]]  # cell -> place -> files
@@ -54,10 +54,18 @@ class CellParts:
 
 @dataclass(frozen=True)
 class FileChoice:
-    """The files to open, as a mask, and the (block, cell) pairs to read from copies; None means all of them."""
+    """The files to open, as a mask, and the (block, cell) pairs to read from copies; None means all of them.
+
+    `read`: the share of each file's rows that is read, which is less than 1 if some row groups are skipped.
+    """
 
     opened: Bools
     copied_cells: tuple[tuple[int, int], ...] | None = None
+    read: Floats | None = None
+
+    @property
+    def shares(self) -> Floats:
+        return self.opened.astype(float) if self.read is None else self.read
 
 
 def choose_files(needed: Bools, parts: CellParts, whole_places: WholePlaces, costs: Ints) -> FileChoice:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hedgerow.core.errors import FormatError
-from hedgerow.core.index.block_index import BlockIndex, CellIndex
+from hedgerow.core.index.block_index import BlockIndex, CellIndex, GroupIndex
 from hedgerow.core.index.file_choice import CellParts
 from hedgerow.core.on_use import OnUse
 from hedgerow.core.predicates import types as kinds
@@ -31,6 +31,7 @@ from hedgerow.core.pruning.value_codes import MAX_LISTED, ArrowValues
 MAGIC = b"hedgerow-index"
 DIGEST = b"hedgerow-digest"
 INDEX_FORMAT = 1
+_VIEWS = "blocks", "cells", "groups"
 _OF_WORDS = "words_"  # prefix of the parts that describe a term's words
 _SCHEMA = pa.schema(
     [("view", pa.string()), ("part", pa.string()), ("name", pa.string()), ("meta", pa.string()), ("data", pa.binary())]
@@ -39,7 +40,7 @@ _SCHEMA = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One row of the file. `view`: blocks or cells; `part`: the content of `arrays`; `name`: the term or condition."""
+    """One row of the file. `view`: blocks, cells or groups; `part`: what `arrays` has; `name`: a term or condition."""
 
     view: str
     part: str
@@ -54,6 +55,10 @@ def index_bytes(index: BlockIndex) -> bytes:
         arrays = {"cell": index.cells.parts.cell, "place": index.cells.parts.place, "file": index.cells.parts.file}
         parts.append(_Part("cells", "parts", "", {}, {key: pa.array(a) for key, a in arrays.items()}))
         parts += _parts("cells", index.cells.stats)
+    if index.groups is not None:
+        arrays = {"block": index.groups.block, "start": index.groups.start}
+        parts.append(_Part("groups", "places", "", {}, {key: pa.array(a) for key, a in arrays.items()}))
+        parts += _parts("groups", index.groups.stats)
     rows = [
         {"view": p.view, "part": p.part, "name": p.name, "meta": json.dumps(p.meta), "data": _stream(p.arrays)}
         for p in parts
@@ -82,8 +87,12 @@ def index_of_bytes(data: bytes, where: str = "these bytes") -> BlockIndex:
         rows = _rows_of(table)
         if table.schema.metadata.get(DIGEST) != _digest(rows):
             raise FormatError(f"{where} is a damaged block index")
-        blocks, cells = (_View.of_rows(where, [r for r in rows if r["view"] == view]) for view in ("blocks", "cells"))
-        return BlockIndex(blocks.stats(), CellIndex(cells.stats(), cells.parts()) if cells.content else None)
+        blocks, cells, groups = (_View.of_rows(where, [r for r in rows if r["view"] == view]) for view in _VIEWS)
+        return BlockIndex(
+            blocks.stats(),
+            CellIndex(cells.stats(), cells.parts()) if cells.content else None,
+            groups.groups() if groups.content else None,
+        )
     except FormatError:
         raise
     except (pa.ArrowException, KeyError, ValueError, TypeError, IndexError) as error:
@@ -172,6 +181,11 @@ class _View:
 
     def parts(self) -> CellParts:
         return CellParts(*(self._copy("parts", "", key) for key in ("cell", "place", "file")))
+
+    def groups(self) -> GroupIndex:
+        stats, block, start = self.stats(), *(self._copy("places", "", key) for key in ("block", "start"))
+        self._check_lengths(len(stats), block, start)
+        return GroupIndex(stats, block, start)
 
     def _copy(self, part: str, name: str, key: str) -> Any:
         return np.array(_arrays(self.content[part, name][1])[key].to_numpy(zero_copy_only=False))

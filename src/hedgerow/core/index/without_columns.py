@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.predicates.called_functions import called_functions
@@ -41,8 +42,13 @@ def only(index: BlockIndex, items: Sequence[Feature]) -> BlockIndex:
     return index.map_stats(lambda stats: stats.only(names.__contains__, lambda p: predicate_text(p) in names))
 
 
-def with_columns(index: BlockIndex, fresh: Stats) -> BlockIndex:
-    """Return the index with fresh statistics of some items of the blocks; the statistics of cells stay as they are."""
-    old = index.blocks
-    blocks = Stats(old.rows, {**old.terms, **fresh.terms}, {**old.conditions, **fresh.conditions})
-    return BlockIndex(blocks, index.cells)
+def with_columns(index: BlockIndex, fresh: BlockIndex) -> BlockIndex:
+    """Return the index with fresh statistics of some items; those of cells stay as they are."""
+
+    def joined(old: Stats, new: Stats) -> Stats:
+        return Stats(old.rows, {**old.terms, **new.terms}, {**old.conditions, **new.conditions})
+
+    groups = index.groups
+    if groups is not None and fresh.groups is not None:
+        groups = replace(groups, stats=joined(groups.stats, fresh.groups.stats))
+    return BlockIndex(joined(index.blocks, fresh.blocks), index.cells, groups)

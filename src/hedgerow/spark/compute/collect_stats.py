@@ -1,12 +1,14 @@
 """Collects statistics of written files in one pass over only the columns that queries filter on.
 
-Each task summarises its rows, file by file, with core's own collector. The driver only merges the small results.
+Each task summarises its rows, file by file or row group by row group, with core's own collector. The driver only merges
+the small results.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 from zlib import crc32
 
@@ -14,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from hedgerow.core.arrays import Ints
-from hedgerow.core.index.block_index import BlockIndex
+from hedgerow.core.index.block_index import BlockIndex, GroupIndex
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
 from hedgerow.core.index.sums import has_sum, is_sum, sum_stats
 from hedgerow.core.layouts.base import BlockIds, Layout
@@ -42,9 +44,11 @@ from hedgerow.spark.compute.evaluate import (
 )
 from hedgerow.spark.compute.joins import NO_JOINS, Joins
 from hedgerow.spark.helper_columns import helper_name
+from hedgerow.spark.start.jar import gateway
 from hedgerow.spark.start.session import configured, engines_off
 from hedgerow.spark.start.ship import ship_modules
 from hedgerow.spark.start.stable_functions import stable_functions
+from hedgerow.spark.storage.footers import Footers
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -52,95 +56,156 @@ if TYPE_CHECKING:
 _BATCH_ROWS = 1 << 16
 _CHUNK_ROWS, _CHUNK_BYTES = 1 << 18, 64 << 20  # a task summarises so many rows or bytes at once
 _MAX_CHUNK_SUMMARIES, _MAX_BATCH_SUMMARIES = 16, 64  # a task joins its summaries when it has so many
-_FILE = helper_name("file")
+_FILE, _GROUP = helper_name("file"), helper_name("row_group")
 Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
 Key = TypeVar("Key", int, str)
 Summary = tuple[list[str], Stats]  # keys, and the statistics of the rows of each
+
+
+@dataclass(frozen=True)
+class RowGroups:
+    """The row groups of some files, in order: entry i begins at byte `start[i]` of the file with number `file[i]`."""
+
+    file: Ints
+    start: Ints
+
+    @staticmethod
+    def of_footers(footers: Footers) -> RowGroups | None:
+        """Return the row groups; None if each file has only one, or some file cannot be read."""
+        is_last = np.diff(footers.file, append=-1) != 0
+        return None if is_last.all() or (footers.rows < 0).any() else RowGroups(footers.file, footers.start)
+
+    @staticmethod
+    def of_index(index: BlockIndex) -> RowGroups | None:
+        """Return the row groups in an index; None if it has none."""
+        groups = index.groups
+        return None if groups is None else RowGroups(groups.block, groups.start)
+
+    def read_alone(self, frame: DataFrame, files: Sequence[str]) -> DataFrame:
+        """Return the rows of these files, with the start of each row's row group as `_metadata.file_block_start`."""
+        from pyspark.sql.classic.dataframe import DataFrame as Classic
+
+        starts: dict[str, list[int]] = {}
+        for file, start in zip(self.file.tolist(), self.start.tolist(), strict=True):
+            starts.setdefault(files[file], []).append(start)
+        spark = frame.sparkSession
+        return Classic(gateway(spark).divided(frame._jdf, json.dumps(starts)), spark)
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Files, by the last parts of their names, or all row groups of these files: statistics have an entry for each."""
+
+    files: Sequence[str]
+    groups: RowGroups | None = None
+
+    def marked(self, frame: DataFrame) -> DataFrame:
+        """Return the rows with columns that tell each row's entry.
+
+        They become columns first, because they are not available above a join or an observation."""
+        if self.groups is None:
+            return frame.withColumn(_FILE, file_name(frame))
+        read = self.groups.read_alone(frame, self.files)
+        return read.withColumns({_FILE: file_name(read), _GROUP: read.metadataColumn("_metadata")["file_block_start"]})
+
+    @property
+    def columns(self) -> list[str]:
+        return [_FILE] if self.groups is None else [_FILE, _GROUP]
+
+    def keys(self, names: Sequence[str | int]) -> list[str]:
+        """Return a text for each entry; `names`: of the files."""
+        if self.groups is None:
+            return list(map(str, names))
+        pairs = zip(self.groups.file.tolist(), self.groups.start.tolist(), strict=True)
+        return [f"{names[file]}:{start}" for file, start in pairs]
+
+    def index(self, stats: Stats) -> BlockIndex:
+        """Return the index of the files, from the statistics of the entries."""
+        if self.groups is None:
+            return BlockIndex(stats)
+        groups = GroupIndex(stats, self.groups.file, self.groups.start)
+        return BlockIndex(regroup(stats, self.groups.file, len(self.files)), groups=groups)
 
 
 def collect_files(
     frame: DataFrame,
     wanted: Sequence[Feature],
     schema: Mapping[str, Type],
-    files: Sequence[str],
+    entries: Entries,
     known: Mapping[str, TermStats] | None = None,
     joins: Joins = NO_JOINS,
-) -> Stats:
-    """Return the statistics of files: entry i describes the file `files[i]`; `frame` has the rows of these files.
+) -> BlockIndex:
+    """Return the statistics of files, and of their row groups if they are among the entries.
 
-    `known`: statistics of some terms, which are not collected again.
+    `frame` has the rows of these files. `known`: statistics of the entries that are not collected again.
     """
-    from pyspark.sql import functions as f
-
-    # The file's name becomes a column first, because it is not available above a join or an observation.
-    wide = joins.widened(frame.withColumn(_FILE, file_name(frame)), wanted)
+    wide = joins.widened(entries.marked(frame), wanted)
     items = usable_items(wide, wanted, {**schema, **joins.schema})
-    return _with_sums(_by_file(wide, f.col(_FILE), items, files, known or {}), frame, wanted, schema, files)
+    return _with_sums(entries.index(_by_entry(wide, items, entries, known or {})), frame, wanted, schema, entries.files)
 
 
 def collect_files_and_rows(
     frame: DataFrame,
     wanted: Sequence[Feature],
     schema: Mapping[str, Type],
-    files: Sequence[str],
+    entries: Entries,
     known: Mapping[str, TermStats],
     joins: Joins = NO_JOINS,
-) -> tuple[Stats, Checksum]:
+) -> tuple[BlockIndex, Checksum]:
     """Return the same as `collect_files`, and the checksum of all rows, in one pass."""
-    from pyspark.sql import functions as f
-
-    columns = list(map(quote_name, frame.columns))
-    # The file's name becomes a column first, because it is not available above a join or an observation.
-    named = frame.withColumn(_FILE, file_name(frame))
+    columns, named = list(map(quote_name, frame.columns)), entries.marked(frame)
     # Unusable items are left out first, because an analysis that fails above an observation would end it.
     items = usable_items(joins.widened(named, wanted), wanted, {**schema, **joins.schema})
     conditions = [item for item in items if isinstance(item, Predicate)]
     if all(isinstance(item, Predicate) or feature_text(item) in known for item in items):
         # Rows are hashed before they are joined, so that few of their columns take part in the join.
-        stats, rows = _summed_by_spark(joins.widened(with_hash(named, columns), items), conditions, files, known)
+        stats, rows = _summed_by_spark(joins.widened(with_hash(named, columns), items), conditions, entries, known)
     else:
         with observed(named, columns) as (watched, checksums):
-            stats = _by_file(joins.widened(watched, items), f.col(_FILE), items, files, known)
+            stats = _by_entry(joins.widened(watched, items), items, entries, known)
         rows = checksums[0]
-    return _with_sums(stats, frame, wanted, schema, files), rows
+    return _with_sums(entries.index(stats), frame, wanted, schema, entries.files), rows
 
 
 def _summed_by_spark(
-    hashed: DataFrame, conditions: Sequence[Predicate], files: Sequence[str], known: Mapping[str, TermStats]
+    hashed: DataFrame, conditions: Sequence[Predicate], entries: Entries, known: Mapping[str, TermStats]
 ) -> tuple[Stats, Checksum]:
     """Let Spark collect counts, outcomes and checksums; sending the rows to Python would take most of the time."""
     from pyspark.sql import functions as f
 
     with engines_off(hashed.sparkSession), configured(hashed.sparkSession, **settings_of(conditions)):
-        read = hashed.select(_FILE, HASH, *outcome_columns(conditions))
-        words = [f.bit_or(name).alias(name) for name in read.columns[2:]]
-        summed = read.groupBy(_FILE).agg(*hash_sums(), *words).toArrow()
+        read = hashed.select(*entries.columns, HASH, *outcome_columns(conditions))
+        words = [f.bit_or(name).alias(name) for name in read.columns[len(entries.columns) + 1 :]]
+        summed = read.groupBy(*entries.columns).agg(*hash_sums(), *words).toArrow()
     bits = row_outcomes(summed, conditions)
     noted = {predicate_text(p): NotedCondition(p, bits[p]) for p in conditions}
-    by_file = Stats(summed["rows"].to_numpy(), {}, noted)
-    stats = _in_order(summed[_FILE].to_pylist(), by_file, list(map(_last_part, files)))
-    total = sum(map(Checksum.of_sums, summed.drop_columns(_FILE).to_pylist()), Checksum(0, 0, 0))
+    by_entry = Stats(summed["rows"].to_numpy(), {}, noted)
+    keys = [
+        ":".join(map(str, key)) for key in zip(*(summed[name].to_pylist() for name in entries.columns), strict=True)
+    ]
+    stats = _in_order(keys, by_entry, entries.keys(entries.files))
+    total = sum(map(Checksum.of_sums, summed.drop_columns(entries.columns).to_pylist()), Checksum(0, 0, 0))
     return replace(stats, terms=dict(known)), total
 
 
 def _with_sums(
-    stats: Stats, frame: DataFrame, wanted: Sequence[Feature], schema: Mapping[str, Type], files: Sequence[str]
-) -> Stats:
-    """Add the sums of columns among the items; Spark adds them up, and a sum that overflows is unknown."""
+    index: BlockIndex, frame: DataFrame, wanted: Sequence[Feature], schema: Mapping[str, Type], files: Sequence[str]
+) -> BlockIndex:
+    """Add the sums of columns among the items, by file; Spark adds them up, and a sum that overflows is unknown."""
     from pyspark.sql import functions as f
 
     sums = {feature_text(i): term_text(c) for i in wanted if is_sum(i) for c in columns_in(i) if has_sum(c, schema)}
     if not sums:
-        return stats
+        return index
     totals = [f.try_sum(f.expr(column)).alias(str(i)) for i, column in enumerate(sums.values())]
     with engines_off(frame.sparkSession):
         by_file = {row[0]: row[1:] for row in frame.groupBy(file_name(frame)).agg(*totals).toLocalIterator()}
     nothing = (None,) * len(sums)
-    columns = zip(*(by_file.get(file, nothing) for file in map(_last_part, files)), strict=True)
+    columns = zip(*(by_file.get(file, nothing) for file in files), strict=True)
     terms = {
         name: sum_stats(schema[column], values) for (name, column), values in zip(sums.items(), columns, strict=True)
     }
-    return replace(stats, terms={**stats.terms, **terms})
+    return replace(index, blocks=replace(index.blocks, terms={**index.blocks.terms, **terms}))
 
 
 def with_words(stats: Stats, frame: DataFrame, stored: Stats, files: Sequence[str]) -> Stats:
@@ -156,7 +221,7 @@ def with_words(stats: Stats, frame: DataFrame, stored: Stats, files: Sequence[st
         by_file = {row[0]: row for row in frame.groupBy(file_name(frame)).agg(*sets).toLocalIterator()}
     terms = dict(stats.terms)
     for place, name in enumerate(columns, 1):
-        words = [words_in_texts(by_file[file][place] if file in by_file else ()) for file in map(_last_part, files)]
+        words = [words_in_texts(by_file[file][place] if file in by_file else ()) for file in files]
         terms[name] = replace(terms[name], words=TermStats.of_sets(terms[name].type, words))
     return replace(stats, terms=terms)
 
@@ -166,28 +231,24 @@ def file_name(frame: DataFrame) -> Column:
     return frame.metadataColumn("_metadata")["file_name"]
 
 
-def _last_part(path: str) -> str:
-    return path.rsplit("/", 1)[-1]
-
-
 def _in_order(keys: Sequence[str], stats: Stats, order: Sequence[str]) -> Stats:
     """Return the statistics with one entry for each key in `order`; a key may occur several times in `keys`."""
     place = {key: i for i, key in enumerate(order)}
     return regroup(stats, [place[key] for key in keys], len(order))
 
 
-def _by_file(
-    frame: DataFrame, key: Column, items: Sequence[Feature], files: Sequence[str], known: Mapping[str, TermStats]
-) -> Stats:
+def _by_entry(frame: DataFrame, items: Sequence[Feature], entries: Entries, known: Mapping[str, TermStats]) -> Stats:
     from pyspark.sql import functions as f
 
-    names = list(map(_last_part, files))
     # Spark sends a key with each row to Python. Names are long, so their CRC is the key, unless two files share one.
-    numbers = [str(crc32(name.encode())) for name in names]
-    if len(set(numbers)) == len(numbers):
-        names, key = numbers, f.crc32(key.cast("binary"))
+    names: Sequence[str | int] = [crc32(name.encode()) for name in entries.files]
+    key = f.crc32(f.col(_FILE).cast("binary"))
+    if len(set(names)) < len(names):
+        names, key = entries.files, f.col(_FILE)
+    if entries.groups is not None:
+        key = f.concat_ws(":", key.cast("string"), f.col(_GROUP).cast("string"))
     keys, stats = collect_by(frame, key, [i for i in items if feature_text(i) not in known])
-    collected = _in_order(keys, stats, names)
+    collected = _in_order(keys, stats, entries.keys(names))
     return replace(collected, terms={**collected.terms, **known})
 
 

@@ -216,13 +216,18 @@ class Snapshot:
         return self.frame_of(self.log.jvm.org.apache.spark.api.python.PythonUtils.toSeq(self.adds(names)), why)
 
     def footers(
-        self, sizes: Mapping[str, int], sets_of: Collection[str] = (), words_of: Collection[str] = ()
+        self,
+        sizes: Mapping[str, int],
+        sets_of: Collection[str] = (),
+        words_of: Collection[str] = (),
+        by_group: bool = False,
     ) -> Footers:
         """Return the footers of files, with the table's own names of columns; see `footers_of`."""
         names = {quote_name(p): quote_name(name) for p, name in self.physical.items()}
         of_sets, of_words = ({p for p, name in names.items() if name in wanted} for wanted in (sets_of, words_of))
         paths = {self.log.full_path(n): size for n, size in sizes.items()}
-        return footers_of(Folder(self.log.spark, ""), paths, of_sets, of_words).renamed(names)
+        footers = footers_of(Folder(self.log.spark, ""), paths, of_sets, of_words, by_group=by_group)
+        return footers.renamed(names)
 
     def full_path(self, name: str) -> str:
         return self.log.full_path(name)

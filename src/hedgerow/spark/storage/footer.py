@@ -48,19 +48,21 @@ _REBASED = {b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"}
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """The facts of a Parquet footer.
+    """The facts of a Parquet footer, on the whole file or on one row group.
 
     Args:
         rows: UNREADABLE if the footer cannot be read.
         columns: bytes on disk of each top-level column, by its quoted name.
         unpacked: the same after decompression.
         values: the columns whose values the file states with certainty.
+        start: the byte at which a row group begins.
     """
 
     rows: int
     columns: Mapping[str, int]
     unpacked: Mapping[str, int] = field(default_factory=dict)
     values: Mapping[str, ColumnValues] = field(default_factory=dict)
+    start: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ def read_tail(folder: Folder, name: str, size: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The quoted names of the columns whose values are wanted.
+    """The quoted names of the columns whose values are wanted. `by_group`: of each row group, else of the whole file.
 
     Args:
         sets_of: their bounds, or their sets of values if these are few: one read for each chunk.
@@ -97,30 +99,61 @@ class Wanted:
     sets_of: Collection[str] = ()
     words_of: Collection[str] = ()
     bounds_of: Collection[str] = ()
+    by_group: bool = False
 
     def has(self, name: str) -> bool:
         return name in self.sets_of or name in self.words_of or name in self.bounds_of
 
 
-def parse_footer(tail: bytes, wanted: Wanted, read_parts: ReadParts) -> Footer:
-    """Return the facts of a footer; `read_parts`: reads parts of the same file, each a place and a length."""
+def parse_footer(tail: bytes, wanted: Wanted, read_parts: ReadParts) -> list[Footer]:
+    """Return the facts of a footer.
+
+    `read_parts`: reads parts of the same file, each a place and a length. A file that cannot be read, and one whose row
+    groups a scan cannot tell apart, has one entry.
+    """
     try:
         footer = pq.read_metadata(BytesIO(tail))
         columns = footer.schema.to_arrow_schema().names
     except (pa.ArrowException, OSError):
-        return Footer(UNREADABLE, {})  # not Parquet, encrypted, or of an unknown kind
+        return [Footer(UNREADABLE, {})]  # not Parquet, encrypted, or of an unknown kind
+    every = range(footer.num_row_groups)
+    if wanted.by_group and footer.num_columns and _can_be_told_apart(footer):
+        return [_facts(footer, columns, [g], wanted, read_parts) for g in every]
+    return [_facts(footer, columns, every, wanted, read_parts)]
+
+
+def _can_be_told_apart(footer: pq.FileMetaData) -> bool:
+    """True if row groups follow each other: a scan reads those whose middle lies in its range of bytes."""
+    groups = list(map(footer.row_group, range(footer.num_row_groups)))
+    starts = list(map(_start, groups))
+    bytes_of = [sum(g.column(i).total_compressed_size for i in range(g.num_columns)) for g in groups]
+    middles = [start + size // 2 for start, size in zip(starts, bytes_of, strict=True)]
+    return all(a <= b for a, b in zip(starts, middles, strict=True)) and all(map(int.__lt__, middles, starts[1:]))
+
+
+def _start(group: pq.RowGroupMetaData) -> int:
+    first = group.column(0)
+    page, dictionary = int(first.data_page_offset), first.dictionary_page_offset
+    return min(page, int(dictionary)) if dictionary else page
+
+
+def _facts(
+    footer: pq.FileMetaData, columns: Sequence[str], groups: Sequence[int], wanted: Wanted, read_parts: ReadParts
+) -> Footer:
     sizes, chunks = {quote_name(name): 0 for name in columns}, {}
     unpacked = dict(sizes)
     paths = [footer.schema.column(i).path for i in range(footer.num_columns)]
     times = Counter(paths)
     for i, path in enumerate(paths):  # address.city: the longest prefix that is a column, as names may have dots
         owner = max((c for c in columns if f"{path}.".startswith(f"{c}.")), key=len)
-        here = [footer.row_group(g).column(i) for g in range(footer.num_row_groups)]
+        here = [footer.row_group(g).column(i) for g in groups]
         sizes[quote_name(owner)] += sum(c.total_compressed_size for c in here)
         unpacked[quote_name(owner)] += sum(c.total_uncompressed_size for c in here)
         if path == owner and times[path] == 1:  # beside a column `a.b`, a struct `a` may have a field `b`
             chunks[owner] = here
-    return Footer(footer.num_rows, sizes, unpacked, _values_in(footer, chunks, wanted, read_parts))
+    rows = sum(footer.row_group(g).num_rows for g in groups)
+    start = _start(footer.row_group(groups[0])) if groups and footer.num_columns else 0
+    return Footer(rows, sizes, unpacked, _values_in(footer, chunks, wanted, read_parts), start)
 
 
 def _values_in(
@@ -136,7 +169,12 @@ def _values_in(
         try:
             if Type.of_arrow(kind).kind not in _RANGED or not wanted.has(quote_name(name)):
                 continue
-            if quote_name(name) in wanted.bounds_of or any(_has_many_values(c, uses_dictionaries) for c in here):
+            is_short = wanted.by_group and any(_is_short(c) for c in here)
+            if (
+                quote_name(name) in wanted.bounds_of
+                or is_short
+                or any(_has_many_values(c, uses_dictionaries) for c in here)
+            ):
                 values[quote_name(name)] = _range_of_chunks(kind, here)
             elif quote_name(name) in wanted.sets_of:
                 values[quote_name(name)] = _set_of_chunks(kind, here, read_parts)
@@ -155,6 +193,11 @@ def _has_many_values(chunk: pq.ColumnChunkMetaData, uses_dictionaries: bool) -> 
     if chunk.has_dictionary_page:
         return bool(chunk.data_page_offset - chunk.dictionary_page_offset > max_bytes)
     return uses_dictionaries and chunk.num_values >= _MIN_ROWS_FOR_DICTIONARY
+
+
+def _is_short(chunk: pq.ColumnChunkMetaData) -> bool:
+    """True if the column has too few values in this chunk for a dictionary, as at the end of a file."""
+    return not chunk.has_dictionary_page and chunk.num_values < _MIN_ROWS_FOR_DICTIONARY
 
 
 def _range_of_chunks(kind: pa.DataType, chunks: Sequence[pq.ColumnChunkMetaData]) -> ColumnValues:

@@ -8,9 +8,9 @@ Both parse with the same code, so both say the same.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,7 +23,7 @@ from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.index.index_file import index_bytes, index_of_bytes
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.block_stats import Bound, Stats, TermStats
-from hedgerow.core.pruning.combine_stats import concat, repeat
+from hedgerow.core.pruning.combine_stats import concat, regroup, repeat
 from hedgerow.spark.start.jar import gateway, ship_jar
 from hedgerow.spark.start.session import configured, engines_off, first_line, spark_errors
 from hedgerow.spark.start.ship import ship_modules
@@ -38,20 +38,24 @@ MAX_ON_DRIVER = 200  # of more files the footers are read by tasks
 _MAX_THREADS = 8
 _FILES_OF_TASK, _FILES_AT_ONCE = 256, 32
 _TO_READ = "number bigint, path string, size bigint, tail binary, starts array<bigint>, lengths array<bigint>"
-_SUMMARY = "numbers binary, sizes binary, terms binary"
+_SUMMARY = "sizes binary, terms binary"
 
 
 @dataclass(frozen=True)
 class Footers:
-    """The facts of several footers: entry i of every array is of file i.
+    """The facts of several footers: entry i of every array is of a file, or of one of its row groups.
 
     Args:
+        file: the number of each entry's file; row groups are in the order of the file.
+        start: the byte at which a row group begins.
         rows: UNREADABLE if the footer cannot be read.
         columns: bytes on disk of each top-level column, by its quoted name; 0 in files without it.
         unpacked: the same after decompression.
         terms: statistics of the wanted columns whose values every footer states.
     """
 
+    file: Ints
+    start: Ints
     rows: Ints
     columns: Mapping[str, Ints]
     unpacked: Mapping[str, Ints]
@@ -77,17 +81,36 @@ class Footers:
         def renamed(by_name: Mapping[str, V]) -> dict[str, V]:
             return {names[old]: value for old, value in by_name.items() if old in names}
 
-        return Footers(self.rows, renamed(self.columns), renamed(self.unpacked), renamed(self.terms))
+        columns, unpacked = renamed(self.columns), renamed(self.unpacked)
+        return replace(self, columns=columns, unpacked=unpacked, terms=renamed(self.terms))
+
+    def of_whole_files(self, files: int) -> Footers:
+        """Return the facts of this number of files, each from those of its row groups."""
+
+        def total(values: Ints) -> Ints:
+            sums = np.zeros(files, np.int64)
+            np.add.at(sums, self.file, values)
+            return sums
+
+        columns, unpacked = (
+            {name: total(sizes) for name, sizes in by_name.items()} for by_name in (self.columns, self.unpacked)
+        )
+        stats = regroup(Stats(self.rows, self.terms, {}), self.file, files)
+        return Footers(np.arange(files), np.zeros(files, np.int64), total(self.rows), columns, unpacked, stats.terms)
 
     @staticmethod
-    def of_files(footers: Sequence[Footer]) -> Footers:
+    def of_files(numbers: Sequence[int], footers: Sequence[Footer]) -> Footers:
+        """Return the facts as arrays; `numbers`: of the files."""
+
         def sizes(by_file: Sequence[Mapping[str, int]]) -> dict[str, Ints]:
             names = dict.fromkeys(name for of_file in by_file for name in of_file)
             return {name: np.array([of_file.get(name, 0) for of_file in by_file], np.int64) for name in names}
 
-        rows = np.array([f.rows for f in footers], np.int64)
-        terms = _terms(footers)
-        return Footers(rows, sizes([f.columns for f in footers]), sizes([f.unpacked for f in footers]), terms)
+        file, start, rows = (
+            np.array([(n, f.start, f.rows) for n, f in zip(numbers, footers, strict=True)], np.int64).reshape(-1, 3).T
+        )
+        columns, unpacked = sizes([f.columns for f in footers]), sizes([f.unpacked for f in footers])
+        return Footers(file, start, rows, columns, unpacked, _terms(footers))
 
     @staticmethod
     def concat(parts: Sequence[Footers]) -> Footers:
@@ -105,28 +128,31 @@ class Footers:
                 for name in names
             }
 
-        rows = np.concatenate([np.zeros(0, np.int64), *(part.rows for part in parts)])
+        file, start, rows = (
+            np.concatenate([np.zeros(0, np.int64), *(getattr(part, name) for part in parts)]) for name in _NUMBERS
+        )
         columns, unpacked = sizes([part.columns for part in parts]), sizes([part.unpacked for part in parts])
-        return Footers(rows, columns, unpacked, _joined_terms(parts))
+        return Footers(file, start, rows, columns, unpacked, _joined_terms(parts))
 
     def take(self, places: Ints) -> Footers:
-        """Return the facts of the files at these places, in this order."""
+        """Return the facts at these places, in this order."""
         columns, unpacked = (
             {name: sizes[places] for name, sizes in by_name.items()} for by_name in (self.columns, self.unpacked)
         )
-        return Footers(self.rows[places], columns, unpacked, repeat(Stats(self.rows, self.terms, {}), places).terms)
+        file, start, rows = (getattr(self, name)[places] for name in _NUMBERS)
+        return Footers(file, start, rows, columns, unpacked, repeat(Stats(self.rows, self.terms, {}), places).terms)
 
-    def to_batch(self, numbers: Sequence[int]) -> pa.RecordBatch:
-        """Return the facts as one row of bytes, with the numbers of the files."""
+    def to_batch(self) -> pa.RecordBatch:
+        """Return the facts as one row of bytes."""
         sizes = {
             f"{side}:{name}": pa.array(getattr(self, side)[name]) for side in _SIDES for name in getattr(self, side)
         }
-        table = pa.table({"rows": pa.array(self.rows), **sizes})
+        table = pa.table({**{name: pa.array(getattr(self, name)) for name in _NUMBERS}, **sizes})
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
-        parts = np.array(numbers, np.int64).tobytes(), sink.getvalue().to_pybytes(), _term_bytes(self)
-        return pa.record_batch([pa.array([part], pa.binary()) for part in parts], names=["numbers", "sizes", "terms"])
+        parts = sink.getvalue().to_pybytes(), _term_bytes(self)
+        return pa.record_batch([pa.array([part], pa.binary()) for part in parts], names=["sizes", "terms"])
 
     @staticmethod
     def of_row(row: Mapping[str, bytes]) -> Footers:
@@ -139,10 +165,11 @@ class Footers:
             }
             for side in _SIDES
         )
-        return Footers(table["rows"].to_numpy(), columns, unpacked, index_of_bytes(row["terms"]).blocks.terms)
+        file, start, rows = (table[name].to_numpy() for name in _NUMBERS)
+        return Footers(file, start, rows, columns, unpacked, index_of_bytes(row["terms"]).blocks.terms)
 
 
-_SIDES = "columns", "unpacked"
+_NUMBERS, _SIDES = ("file", "start", "rows"), ("columns", "unpacked")
 
 
 def _term_bytes(footers: Footers) -> bytes:
@@ -195,18 +222,26 @@ def footers_of(
     sets_of: Collection[str] = (),
     words_of: Collection[str] = (),
     bounds_of: Collection[str] = (),
+    by_group: bool = False,
 ) -> Footers:
     """Return the footers of the files, in the order of `sizes`, which maps names to bytes. See `Wanted`."""
-    wanted = Wanted(frozenset(sets_of), frozenset(words_of), frozenset(bounds_of))
+    wanted = Wanted(frozenset(sets_of), frozenset(words_of), frozenset(bounds_of), by_group)
     if len(sizes) > MAX_ON_DRIVER:
         return _by_tasks(folder, sizes, wanted)
 
-    def read(name: str) -> Footer:
+    def read(name: str) -> list[Footer]:
         tail = read_tail(folder, name, sizes[name])
-        return parse_footer(tail, wanted, lambda parts: folder.read_parts(name, sizes[name], parts))
+        asked = _asked_for(tail, wanted)
+        parts = dict(zip(asked, folder.read_parts(name, sizes[name], asked), strict=True)) if asked else {}
+        return parse_footer(tail, wanted, partial(_parts_read, parts))
 
     with ThreadPoolExecutor(_MAX_THREADS) as pool:
-        return Footers.of_files(list(pool.map(read, sizes)))
+        return _of_files(range(len(sizes)), list(pool.map(read, sizes)))
+
+
+def _of_files(numbers: Iterable[int], by_file: Sequence[Sequence[Footer]]) -> Footers:
+    entries = [(number, footer) for number, own in zip(numbers, by_file, strict=True) for footer in own]
+    return Footers.of_files([number for number, _ in entries], [footer for _, footer in entries])
 
 
 def _by_tasks(folder: Folder, sizes: Mapping[str, int], wanted: Wanted) -> Footers:
@@ -231,8 +266,8 @@ def _by_tasks(folder: Folder, sizes: Mapping[str, int], wanted: Wanted) -> Foote
             rows = read.mapInArrow(partial(_parsed, wanted=wanted), _SUMMARY).toArrow().to_pylist()
     except spark_errors() as error:
         raise StorageError(f"the footers of the files in {folder.root} cannot be read: {first_line(error)}") from error
-    numbers = np.concatenate([np.frombuffer(row["numbers"], np.int64) for row in rows])
-    return Footers.concat([Footers.of_row(row) for row in rows]).take(np.argsort(numbers))
+    footers = Footers.concat([Footers.of_row(row) for row in rows])
+    return footers.take(np.argsort(footers.file, kind="stable"))
 
 
 def _in_tasks(spark: SparkSession, listed: pa.Table) -> DataFrame:
@@ -268,16 +303,14 @@ def _asked_for(tail: bytes, wanted: Wanted) -> list[tuple[int, int]]:
 
 def _parsed(batches: Iterator[pa.RecordBatch], wanted: Wanted) -> Iterator[pa.RecordBatch]:
     """Parse the files of a task; yield their facts as one row of bytes."""
-    numbers: list[int] = []
     parts: list[Footers] = []
     for batch in batches:
-        numbers += batch["number"].to_pylist()
         footers = [
             parse_footer(row["tail"], wanted, partial(_parts_read, _read_parts(row))) for row in batch.to_pylist()
         ]
-        parts.append(Footers.of_files(footers))
+        parts.append(_of_files(batch["number"].to_pylist(), footers))
     if parts:
-        yield Footers.concat(parts).to_batch(numbers)
+        yield Footers.concat(parts).to_batch()
 
 
 def _read_parts(row: Mapping[str, Any]) -> dict[tuple[int, int], bytes]:

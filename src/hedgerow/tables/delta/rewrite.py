@@ -42,7 +42,7 @@ from hedgerow.tables.delta.files import DeltaFiles
 from hedgerow.tables.delta.waves import run_of, runs_of
 from hedgerow.tables.entry import Entry, Fields, struct_of
 from hedgerow.tables.formats import check_names, footers_and_terms, schema_at
-from hedgerow.tables.known_files import KnownFiles, file_names
+from hedgerow.tables.known_files import KnownFiles
 from hedgerow.tables.lookups import build_lookups, files_let_pass, same_columns
 from hedgerow.tables.part import Part, parts_of, with_joined_appends, write_layout, write_part
 from hedgerow.tables.rewrite_plan import Plan
@@ -121,15 +121,14 @@ def _rewrite(table: DeltaFiles, plan: Plan, facts: Mapping[str, Any]) -> None:
                 written = transaction.write(_in_files(watched, plan, snapshot), options_of(plan.writing))
         with step(log.spark, "collecting statistics and comparing all rows"):
             rows, items = written.frame(), _indexed_items(plan, snapshot)
-            footers, terms = footers_and_terms(snapshot, written.sizes, items)
-            names = file_names(written.sizes)
-            stats, rows_written = collect_files_and_rows(rows, items, schema_at(snapshot), names, terms, plan.joins)
+            schema, by_group = schema_at(snapshot), plan.writing.group_rows > 0
+            footers, entries, terms = footers_and_terms(snapshot, written.sizes, items, by_group)
+            index, rows_written = collect_files_and_rows(rows, items, schema, entries, terms, plan.joins)
             checksum = same_rows(checksums[0], rows_written, snapshot.frame(old), rows)
-        files = KnownFiles.of_footers(written.sizes, footers, stats.rows, list(map(block_of_file, written.sizes)))
-        index = BlockIndex(stats)
+        blocks = list(map(block_of_file, written.sizes))
+        files = KnownFiles.of_footers(written.sizes, footers, index.blocks.rows, blocks)
         entry = plan.entry(fields_of(snapshot), settings(log.spark), items)
-        schema = schema_at(snapshot)
-        wanted = {**files_let_pass(plan.predicates, stats, schema), **dict.fromkeys(plan.lookups, ())}
+        wanted = {**files_let_pass(plan.predicates, index.blocks, schema), **dict.fromkeys(plan.lookups, ())}
         lookups = build_lookups(table.side, rows, files, schema, wanted, plan.writing.lookup_share)
         entry = replace(write_layout(table.side, entry, plan.layout), checksum=checksum, lookups=lookups)
         listed = added = write_part(table.side, entry, index, files)
@@ -269,7 +268,7 @@ def _workload_cost(predicates: Sequence[Predicate], index: BlockIndex) -> dict[s
     opened = [index.to_open(p) for p in predicates]
     if not opened:
         return {}
-    rows = float(np.mean([index.blocks.rows[o].sum() / total for o in opened]))
+    rows = float(np.mean([index.rows_to_read(p, o).sum() / total for p, o in zip(predicates, opened, strict=True)]))
     return {"rows_read": round(rows, 4), "blocks_read": round(float(np.mean([o.mean() for o in opened])), 4)}
 
 
@@ -318,15 +317,15 @@ def _index_appended(table: DeltaFiles, part: Part, version: int, joins: Joins) -
     if not new:
         return
     items, rows = part.entry.statistics, after.frame(list(new))
-    footers, terms = footers_and_terms(after, new, items)
-    stats = collect_files(rows, items, schema_at(after), file_names(new), terms, joins)
+    footers, entries, terms = footers_and_terms(after, new, items, part.entry.writing.group_rows > 0)
+    index = collect_files(rows, items, schema_at(after), entries, terms, joins)
     joined = to_store(joins, (*items, *part.layout.features))
-    files = KnownFiles.of_footers(new, footers, stats.rows, list(map(block_of_file, new)))
+    files = KnownFiles.of_footers(new, footers, index.blocks.rows, list(map(block_of_file, new)))
     wanted, share = same_columns(part.entry.lookups), part.entry.writing.lookup_share
     lookups = build_lookups(table.side, rows, files, schema_at(after), wanted, share)
     entry = replace(part.entry, id="", write="", checksum=None, joined=joined, lookups=lookups)
     entry = replace(entry, fields=fields_of(after), settings=settings(table.spark))
-    added = write_part(table.side, entry, BlockIndex(stats), files)
+    added = write_part(table.side, entry, index, files)
     _list_part(table, "", added, after, operation("append", version, added))
 
 

@@ -130,9 +130,13 @@ class ParquetSnapshot:
         return f"{self.folder.path}/{name}"
 
     def footers(
-        self, sizes: Mapping[str, int], sets_of: Collection[str] = (), words_of: Collection[str] = ()
+        self,
+        sizes: Mapping[str, int],
+        sets_of: Collection[str] = (),
+        words_of: Collection[str] = (),
+        by_group: bool = False,
     ) -> Footers:
-        return footers_of(Folder(self.folder.spark, self.folder.path), sizes, sets_of, words_of)
+        return footers_of(Folder(self.folder.spark, self.folder.path), sizes, sets_of, words_of, by_group=by_group)
 
 
 def side_of(spark: SparkSession, path: str) -> Folder:

@@ -73,24 +73,28 @@ def write_files(
             write_copies(homes, layout, schema, f"{folder.path}/{COPIES}", writing.sort_by, writing.options)
     with step(folder.spark, "collecting statistics and comparing all rows"):
         own = {name: size for name, size in folder.data_files().items() if name not in others}
-        index, files, rows_written = _inspected(folder, own, layout, items, joins)
+        index, files, rows_written = _inspected(folder, own, layout, items, joins, writing.group_rows > 0)
     return same_rows(rows_read, rows_written, frame, folder.frame(list(own))), index, files
 
 
 def _inspected(
-    folder: ParquetFolder, own: Mapping[str, int], layout: Layout, items: Sequence[Feature], joins: Joins
+    folder: ParquetFolder,
+    own: Mapping[str, int],
+    layout: Layout,
+    items: Sequence[Feature],
+    joins: Joins,
+    by_group: bool,
 ) -> tuple[BlockIndex, KnownFiles, Checksum]:
     """Return the statistics and sizes of the files, copies included, and the checksum of their rows."""
     hidden, schema = folder.hidden_files(), schema_of_fields(folder.fields)
     sizes = dict(sorted({**own, **hidden}.items()))
     frame = folder.frame(list(own))
-    footers, terms = footers_and_terms(folder.snapshot(), sizes, items)
+    footers, entries, terms = footers_and_terms(folder.snapshot(), sizes, items, by_group)
     if isinstance(layout, OverlapLayout):
         copies = folder.with_copies(list(hidden)) if hidden else None
         index, rows = collect_parts(frame, copies, layout, items, schema, list(sizes)), checksum(frame)
     else:
-        stats, rows = collect_files_and_rows(frame, items, schema, list(sizes), terms, joins)
-        index = BlockIndex(stats)
+        index, rows = collect_files_and_rows(frame, items, schema, entries, terms, joins)
     blocks = list(map(block_of_file, sizes))
     return index, KnownFiles.of_footers(sizes, footers, index.blocks.rows, blocks), rows
 

@@ -19,6 +19,7 @@ import org.apache.spark.sql.delta.stats.DataSize;
 import org.apache.spark.sql.delta.stats.DeltaScan;
 import org.apache.spark.sql.delta.stats.PreparedDeltaFileIndex;
 import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import scala.Option;
@@ -135,12 +136,19 @@ record DeltaFiles(TahoeFileIndex location, DeltaScan scan) implements ScannedFil
     private static class Pruned extends PreparedDeltaFileIndex implements FileLists.Decided {
         private final FileChoice choice;
         private final Wire.ScanReport report;
+        private final Map<String, long[]> groups = new HashMap<>(); // that are read, of files with others
 
         Pruned(PreparedDeltaFileIndex base, FileChoice choice, Wire.ScanReport report) {
             super(base.spark(), base.deltaLog(), base.path(), base.catalogTableOpt(),
                 shorter(base.preparedScan(), choice, report.bytesOpened()), base.versionScanned());
             this.choice = choice;
             this.report = report;
+            for (AddFile file : choice.skipsGroups() ? Scala.list(preparedScan().files()) : List.<AddFile>of()) {
+                long[] read = choice.groups(file.path(), file.size());
+                if (read != null) {
+                    groups.put(absolutePath(file.path()).toString(), read);
+                }
+            }
         }
 
         private static DeltaScan shorter(DeltaScan scan, FileChoice choice, long bytes) {
@@ -160,6 +168,16 @@ record DeltaFiles(TahoeFileIndex location, DeltaScan scan) implements ScannedFil
         @Override
         public Wire.ScanReport report() {
             return report;
+        }
+
+        @Override
+        public boolean skipsGroups() {
+            return !groups.isEmpty();
+        }
+
+        @Override
+        public long[] groups(FileStatusWithMetadata file) {
+            return groups.get(file.getPath().toString());
         }
 
         @Override

@@ -1,6 +1,7 @@
 package hedgerow;
 
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Stream;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
@@ -22,6 +23,17 @@ final class FileLists {
     /** A list of files that this rule has made. */
     interface Decided {
         Wire.ScanReport report();
+
+        /** Returns whether some row groups of listed files are skipped. */
+        boolean skipsGroups();
+
+        /** Returns the row groups of a listed file that are read, as `FileChoice.groups`. */
+        long[] groups(FileStatusWithMetadata file);
+
+        /** Returns whether neighbouring row groups are read together. */
+        default boolean joinsGroups() {
+            return true;
+        }
     }
 
     /** A list in place of Spark's; equal to another that lists the same, so that equal scans are shared. */
@@ -39,6 +51,16 @@ final class FileLists {
         @Override
         public Wire.ScanReport report() {
             return report;
+        }
+
+        @Override
+        public boolean skipsGroups() {
+            return false;
+        }
+
+        @Override
+        public long[] groups(FileStatusWithMetadata file) {
+            return null;
         }
 
         @Override
@@ -100,6 +122,16 @@ final class FileLists {
             return Scala.seq(kept);
         }
 
+        @Override
+        public boolean skipsGroups() {
+            return choice.skipsGroups();
+        }
+
+        @Override
+        public long[] groups(FileStatusWithMetadata file) {
+            return choice.groups(file.getPath().getName(), file.getLen());
+        }
+
         private Seq<FileStatusWithMetadata> kept(Seq<FileStatusWithMetadata> files) {
             Stream<FileStatusWithMetadata> kept = Scala.list(files).stream()
                 .filter(file -> !choice.skips(file.getPath().getName(), file.getLen()));
@@ -127,6 +159,60 @@ final class FileLists {
                         Scala.seq(List.of(file)))))
                 .toList();
             return Scala.seq(single);
+        }
+
+        @Override
+        public boolean skipsGroups() {
+            return base instanceof Decided list && list.skipsGroups();
+        }
+
+        @Override
+        public long[] groups(FileStatusWithMetadata file) {
+            return base instanceof Decided list ? list.groups(file) : null;
+        }
+
+        @Override
+        public String toString() {
+            return base.toString();
+        }
+    }
+
+    /** Spark's list of files, each of whose row groups is read by itself. */
+    static final class Divided extends Replacement<Map<String, List<Long>>> {
+        /** `starts`: where the row groups of each file begin, by the last part of the file's path. */
+        Divided(FileIndex base, Map<String, List<Long>> starts) {
+            super(base, starts, null);
+        }
+
+        @Override
+        public Seq<PartitionDirectory> listFiles(Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
+            return base.listFiles(partitionFilters, dataFilters);
+        }
+
+        @Override
+        public boolean skipsGroups() {
+            return true;
+        }
+
+        @Override
+        public long[] groups(FileStatusWithMetadata file) {
+            List<Long> starts = choice.getOrDefault(file.getPath().getName(), List.of());
+            long[] ranges = new long[2 * starts.size()];
+            for (int i = 0; i < starts.size(); i++) {
+                ranges[2 * i] = starts.get(i);
+                ranges[2 * i + 1] = i + 1 < starts.size() ? starts.get(i + 1) : file.getLen();
+            }
+            return starts.isEmpty() ? null : ranges;
+        }
+
+        @Override
+        public boolean joinsGroups() {
+            return false;
+        }
+
+        @Override
+        public long sizeInBytes() {
+            return base.sizeInBytes();
         }
 
         @Override

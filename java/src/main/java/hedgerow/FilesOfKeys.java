@@ -59,20 +59,20 @@ final class FilesOfKeys extends Expression implements CodegenFallback, Serializa
 
     private final transient List<Expression> children; // the number of the file, then a subquery for each join
     private final transient List<Join> joins;
-    private final transient FileChoice index;
+    private final transient FileChoice listed;
     private final transient ReadFiles read;
     private final transient AtomicLong waitedSince; // for second runs
     private transient List<Chosen> chosen; // by the keys of joins that are known; null: not looked at yet
 
-    FilesOfKeys(List<Expression> children, List<Join> joins, FileChoice index, ReadFiles read) {
-        this(children, joins, index, read, new AtomicLong());
+    FilesOfKeys(List<Expression> children, List<Join> joins, FileChoice listed, ReadFiles read) {
+        this(children, joins, listed, read, new AtomicLong());
     }
 
     private FilesOfKeys(
-            List<Expression> children, List<Join> joins, FileChoice index, ReadFiles read, AtomicLong waitedSince) {
+            List<Expression> children, List<Join> joins, FileChoice listed, ReadFiles read, AtomicLong waitedSince) {
         this.children = children;
         this.joins = joins;
-        this.index = index;
+        this.listed = listed;
         this.read = read;
         this.waitedSince = waitedSince;
     }
@@ -88,7 +88,7 @@ final class FilesOfKeys extends Expression implements CodegenFallback, Serializa
         }
         for (Chosen files : chosen) {
             if (!files.has(file)) {
-                read.skip(file, index.bytesOf(file));
+                read.skip(file, listed.bytesOf(file));
                 return false;
             }
         }
@@ -145,7 +145,7 @@ final class FilesOfKeys extends Expression implements CodegenFallback, Serializa
         for (int i = 0; i < joins.size(); i++) {
             planned.set(i + 1, inTime(planned.get(i + 1), joins.get(i)));
         }
-        return new FilesOfKeys(List.copyOf(planned), joins, index, read, waitedSince);
+        return new FilesOfKeys(List.copyOf(planned), joins, listed, read, waitedSince);
     }
 
     @Override

@@ -1,6 +1,7 @@
 package hedgerow;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.type.TypeReference;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeMap;
@@ -97,6 +98,25 @@ public final class Gateway {
         }
         marked.setAnalyzed();
         return Dataset.ofRows(query.sparkSession(), marked);
+    }
+
+    /**
+     * Returns the rows of some files, of which a task reads each row group by itself: `_metadata.file_block_start` tells it.
+     *
+     * @param starts JSON: where the row groups of each file begin, by the last part of the file's path
+     */
+    public Dataset<Row> divided(Dataset<Row> rows, String starts) throws JsonProcessingException {
+        java.util.Map<String, List<Long>> groups =
+            Json.MAPPER.readValue(starts, new TypeReference<java.util.Map<String, List<Long>>>() {});
+        RowGroupScans.planIn(rows.sparkSession());
+        LogicalPlan plan = rows.queryExecution().analyzed().transformDown(Scala.rewrite(node -> divided(node, groups)));
+        return Dataset.ofRows(rows.sparkSession(), plan);
+    }
+
+    private static LogicalPlan divided(LogicalPlan node, java.util.Map<String, List<Long>> starts) {
+        return node instanceof LogicalRelation relation && relation.relation() instanceof HadoopFsRelation files
+            ? Scan.with(relation, Scan.withData(
+                files, new FileLists.Divided(files.location(), starts), files.dataSchema())) : node;
     }
 
     /** Returns how many files the scans of a query list, each file once, and their bytes. */

@@ -69,8 +69,8 @@ final class OpenedTables {
             new Wire.Open(scan.root(), key.state(), key.settings(), key.schema(), key.deltaSchema()));
         if (answer instanceof Wire.Opened opened) {
             table = new Table(key, null, opened.handle(), opened.name(),
-                FileChoice.of(opened.files(), opened.sizes()), itemsOf(key, scan.relation(), opened.items()),
-                opened.joined(), new ConcurrentHashMap<>(), ConcurrentHashMap.newKeySet(),
+                FileChoice.of(opened.files(), opened.sizes(), opened.groups(), opened.starts()),
+                itemsOf(key, scan.relation(), opened.items()), opened.joined(), new ConcurrentHashMap<>(), ConcurrentHashMap.newKeySet(),
                 new ConcurrentHashMap<>());
         } else {
             Wire.Refused refused = (Wire.Refused) answer;

@@ -8,6 +8,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -280,7 +281,7 @@ public final class PruningRule extends Rule<LogicalPlan> {
         Wire.Answer answer = python.ask(new Wire.Choose(
             table.handle(), where, !mayRead, columns, joined.joined(), joined.equal(), joined.partners()));
         if (answer instanceof Wire.Chosen chosen) {
-            FileChoice choice = table.index().where(chosen.bits());
+            FileChoice choice = table.index().where(chosen.bits(), chosen.groupBits());
             return without(scan, choice, table, joined.unused(), chosen.means(), query);
         }
         if (answer instanceof Wire.Instead files) {
@@ -299,6 +300,9 @@ public final class PruningRule extends Rule<LogicalPlan> {
     private LogicalRelation without(
             Scan scan, FileChoice choice, OpenedTables.Table table, String unused, String means, QueryPlan query) {
         Wire.ScanReport report = scan.decide(choice, table.name(), unused, means, query);
+        if (choice.skipsGroups()) {
+            RowGroupScans.planIn(SparkSession.active());
+        }
         LogicalRelation found = scan.without(choice, report);
         query.aim(found, new RunTimeJoins.Target(scan, table, choice, report, tables));
         return found;

@@ -240,7 +240,7 @@ final class RunTimeJoins {
         }
         ReadFiles read = new ReadFiles();
         query.skipLater(target.planned, read);
-        Expression files = new FilesOfKeys(List.copyOf(parts), List.copyOf(joins), target.table.index(), read);
+        Expression files = new FilesOfKeys(List.copyOf(parts), List.copyOf(joins), target.choice, read);
         Expression condition = filter == null ? files : new And(filter.condition(), files);
         return new Project(Scala.seq(Scala.list(relation.output())),
             new Filter(condition, numbered(relation, number, target)));

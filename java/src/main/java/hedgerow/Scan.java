@@ -96,7 +96,8 @@ record Scan(
 
     /** Returns the number of the files that the scan lists, without those to skip. */
     ScannedFiles.Count count(FileChoice choice) {
-        return ScannedFiles.Count.of(listed.stream().filter(file -> !choice.skips(file.name(), file.bytes())));
+        return ScannedFiles.Count.of(listed.stream().filter(file -> !choice.skips(file.name(), file.bytes()))
+            .map(file -> file.withBytes(choice.bytesRead(file.name(), file.bytes()))));
     }
 
     /** Returns the relation with the files that are read first to find a threshold. */
@@ -112,6 +113,6 @@ record Scan(
 
     /** Returns the relation without the files to skip. */
     LogicalRelation without(FileChoice choice, Wire.ScanReport report) {
-        return choice.skipsAny(listed) ? reading(files.without(choice, report)) : relation;
+        return choice.skipsAny(listed) || choice.skipsGroups() ? reading(files.without(choice, report)) : relation;
     }
 }

@@ -21,7 +21,11 @@ import org.apache.spark.sql.types.StructType;
 /** The files of a scan: the part that differs between the formats. */
 sealed interface ScannedFiles permits ParquetFiles, DeltaFiles {
     /** A listed file. `name`: its path below the root of the table; `deleted`: how many of its rows are deleted. */
-    record Entry(String name, long bytes, long deleted) {}
+    record Entry(String name, long bytes, long deleted) {
+        Entry withBytes(long read) {
+            return new Entry(name, read, deleted);
+        }
+    }
 
     /** Numbers of files and bytes. */
     record Count(long files, long bytes) {

@@ -15,7 +15,7 @@ import java.util.Set;
 @JsonTypeInfo(use = JsonTypeInfo.Id.SIMPLE_NAME, property = "is")
 public sealed interface Wire {
     /** Raised with every change of a record. Python names its own in `Lists`, its first message. */
-    int VERSION = 12;
+    int VERSION = 13;
 
     // --- what Python says first ---
 
@@ -128,12 +128,19 @@ public sealed interface Wire {
 
     record Harmless(Set<String> settings, Set<String> options) implements Answer {}
 
-    /** An opened table: the indexed files, the index's expressions as SQL, and the foreign keys that it follows. */
+    /**
+     * An opened table: the indexed files, the index's expressions as SQL, and the foreign keys that it follows.
+     *
+     * @param groups the number of row groups of each file that the index describes; empty if it describes none
+     * @param starts where each of these row groups begins in its file, file after file
+     */
     record Opened(
         String handle,
         String name,
         List<String> files,
         long[] sizes,
+        int[] groups,
+        long[] starts,
         List<Item> items,
         List<Key> joined) implements Answer {}
 
@@ -149,8 +156,8 @@ public sealed interface Wire {
         List<Item> items,
         List<Key> joined) implements Wire {}
 
-    /** The files to open: a 1 or a 0 for each file of `Opened`. */
-    record Chosen(String bits, String means) implements Answer {}
+    /** The files to open: a 1 or a 0 for each file of `Opened`, and for each of its row groups; empty: all are read. */
+    record Chosen(String bits, String means, @JsonProperty("group_bits") String groupBits) implements Answer {}
 
     /**
      * The files in which a query looks for a threshold.
