@@ -30,6 +30,7 @@ from bench.record import line, progress
 from bench.second_engine import seconds_in_duckdb
 from hedgerow.demo.peers import columns_to_cluster_by, write_clustering, write_zorder
 from hedgerow.demo.race import answer, rotated
+from hedgerow.spark.storage.waves import free_shuffles
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -103,9 +104,11 @@ def files_of(data: Physical, options: Options) -> int:
 
 
 def peers_of(
-    spark: SparkSession, data: Physical, files: int, folder: Path, named: Collection[str] = PEERS
+    spark: SparkSession, data: Physical, files: int, folder: Path, named: Collection[str] = PEERS, sorts: int = 1
 ) -> Iterator[Way]:
-    """Write the named peers. Those of Delta get files as large as the sort's, so it is written for them too."""
+    """Write the named peers. Those of Delta get files as large as the sort's, so it is written for them too.
+
+    `sorts`: how many jobs write the sort, each a range of values, where the disk has no room for the shuffle of all."""
     from pyspark.sql.functions import col
 
     def parquet(path: str) -> Callable[[], DataFrame]:
@@ -120,8 +123,10 @@ def peers_of(
         return
     progress(f"{data.suite}: sorted by {data.sorted_by}")
     path, begun = str(folder / "sorted"), time.perf_counter()
-    in_order = source.repartitionByRange(files, col(data.sorted_by)).sortWithinPartitions(data.sorted_by)
-    in_order.write.parquet(path)
+    for rows in _ranges(source, data.sorted_by, sorts):
+        in_order = rows.repartitionByRange(files // sorts, col(data.sorted_by)).sortWithinPartitions(data.sorted_by)
+        in_order.write.mode("append").parquet(path)
+        free_shuffles(spark)
     yield Way("sorted", parquet(path), spark.sql, time.perf_counter() - begun)
     columns = data.clustered_by or columns_to_cluster_by(source, data.learned, data.name)[:3]
     size = max(1, sum(f.stat().st_size for f in Path(path).glob("*.parquet")) // files)
@@ -132,6 +137,21 @@ def peers_of(
         path, begun = str(folder / name), time.perf_counter()
         write(spark, source, path, columns, size)
         yield Way(name, delta(path), spark.sql, time.perf_counter() - begun)
+
+
+def _ranges(source: DataFrame, column: str, n: int) -> Iterator[DataFrame]:
+    """Divide rows into n ranges of about as many rows; the first one has those without a value, too."""
+    from pyspark.sql.functions import coalesce, col, lit, percentile_approx
+
+    if n == 1:
+        yield source
+        return
+    [edges] = source.select(percentile_approx(column, [i / n for i in range(1, n)])).collect()[0]
+    place = lit(0)
+    for edge in edges:
+        place += coalesce(col(column) >= edge, lit(False)).cast("int")
+    for i in range(n):
+        yield source.where(place == i)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,26 +16,35 @@ SECONDS_BETWEEN_LOOKS = 0.1
 
 
 def watched(module: str, *arguments: str) -> dict[str, Any]:
-    """Run a module; return the figures in its last line, with the peak memory of its processes.
+    """Run a module; return the figures in its last line, with the peak memory of its processes."""
+    process = subprocess.Popen([sys.executable, "-m", module, *arguments], stdout=subprocess.PIPE, text=True)
+    with peak_memory(process.pid) as peaks:
+        out, _ = process.communicate()
+    if process.returncode:
+        raise SystemExit(f"{module} {' '.join(arguments)} ended with {process.returncode}")
+    return {**json.loads(out.splitlines()[-1]), **peaks}
+
+
+@contextmanager
+def peak_memory(root: int) -> Iterator[Mapping[str, int]]:
+    """Watch a process and all its descendants.
 
     `python_mb` is of the driver's Python, `jvm_mb` of the largest JVM, `worker_mb` of the largest Python worker."""
-    process = subprocess.Popen([sys.executable, "-m", module, *arguments], stdout=subprocess.PIPE, text=True)
     peaks = {"python_mb": 0, "jvm_mb": 0, "worker_mb": 0}
     ended = threading.Event()
 
     def look() -> None:
         while not ended.wait(SECONDS_BETWEEN_LOOKS):
-            for kind, megabytes in _memory(process.pid):
+            for kind, megabytes in _memory(root):
                 peaks[kind] = max(peaks[kind], megabytes)
 
     watcher = threading.Thread(target=look)
     watcher.start()
-    out, _ = process.communicate()
-    ended.set()
-    watcher.join()
-    if process.returncode:
-        raise SystemExit(f"{module} {' '.join(arguments)} ended with {process.returncode}")
-    return {**json.loads(out.splitlines()[-1]), **peaks}
+    try:
+        yield peaks
+    finally:
+        ended.set()
+        watcher.join()
 
 
 def resident_mb() -> int:

@@ -4,7 +4,9 @@ Under each engine, the same queries run on the tables of the same rows: the file
 written again by Spark in their order (unless that is the sort), a sort, Delta's ZORDER and liquid clustering, and ours,
 which is read with and without Hedgerow. The answers are equal. A line's ratio is that of ours, attached, to the best
 other table. For a large table, `--param tables=again,sorted,clustering` names the others, and `--param turns=1` times
-each query once.
+each query once. Where the disk has no room for all, `--param sorts=4` writes each other table by itself, times it
+beside ours and deletes it; so many jobs write the sort, and shuffles are packed tighter. `--param waves=2` writes ours
+in waves.
 `run_in_store` times the same tables in an object store.
 """
 
@@ -14,10 +16,11 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from statistics import median
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.dataset as ds
@@ -27,11 +30,13 @@ from bench.data.object_store import BUCKET, ObjectStore, settings
 from bench.options import Case, Options, learn_arguments
 from bench.physical import PEERS, TURNS, Physical, Way, peers_of, timed
 from bench.record import line, progress
+from bench.watched import peak_memory
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Tables = Mapping[str, tuple[str, str]]  # name: format and place
+Seconds = Mapping[str, float]
 _MEMORY = "4g"
 _DELAY = 0.03  # seconds until the store answers
 AGAIN = "again"
@@ -44,8 +49,13 @@ def run(data: Physical, options: Options) -> Iterator[dict[str, Any]]:
     folder = Path(tempfile.mkdtemp(prefix="hedgerow-bench-"))
     jar = os.environ.get(VARIABLE)
     # A JVM outlives its sessions, so the first one has the jar on its class path, too.
-    spark = hedgerow.session(_MEMORY, "local[2]", **(on_class_path(jar) if jar else {}))
+    little_room = "sorts" in options.params
+    shuffles = {"spark.io.compression.codec": "zstd"} if little_room else {}
+    spark = hedgerow.session(_MEMORY, "local[2]", **shuffles, **(on_class_path(jar) if jar else {}))
     try:
+        if little_room:
+            yield from _one_by_one(spark, data, options, folder)
+            return
         tables = _written(spark, data, options, folder)
         yield _measured(spark, "spark", data, options, tables)
         if jar:
@@ -80,36 +90,72 @@ def run_in_store(data: Physical, options: Options) -> Iterator[dict[str, Any]]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _one_by_one(spark: SparkSession, data: Physical, options: Options, folder: Path) -> Iterator[dict[str, Any]]:
+    """Measure ours beside one other table after the other, so the disk holds the source, ours and one more."""
+    with peak_memory(os.getpid()) as peaks:
+        ours, own_seconds = _write_ours(spark, data, options, folder)
+    for name in _named(data, options):
+        others, seconds = _write_others(spark, data, options, [name], folder)
+        details = {"memory": peaks, "written_seconds": {**seconds, **own_seconds}}
+        yield _measured(spark, "spark", data, options, {**others, **ours}, details=details)
+        shutil.rmtree(folder / name, ignore_errors=True)
+
+
 def _written(spark: SparkSession, data: Physical, options: Options, folder: Path) -> Tables:
     """Write the tables; return their formats and places."""
-    import hedgerow
+    others, _ = _write_others(spark, data, options, _named(data, options), folder)
+    ours, _ = _write_ours(spark, data, options, folder)
+    return {**others, **ours}
 
-    begun = time.perf_counter()
+
+def _write_others(
+    spark: SparkSession, data: Physical, options: Options, named: Collection[str], folder: Path
+) -> tuple[Tables, Seconds]:
     source, files = str(data.source), data.files or 1
-    rows = ds.dataset(data.source).count_rows()
-    named = _named(data, options)
-    list(peers_of(spark, data, files, folder, named))
-    peers = {name: source if name == "source" else str(folder / name) for name in PEERS if name in named}
+    ways = peers_of(spark, data, files, folder, named, int(options.params.get("sorts", 1)))
+    seconds = {way.name: way.seconds for way in ways if way.seconds}
+    places = {name: source if name == "source" else str(folder / name) for name in PEERS if name in named}
     if AGAIN in named:
         progress(f"{data.suite}: written again in its order")
-        peers[AGAIN] = str(folder / AGAIN)
-        spark.read.parquet(source).write.option("maxRecordsPerFile", rows // files).parquet(peers[AGAIN])
-    ours = str(folder / "ours")
-    case: Case = ("qdtree", {"lookup_share": data.lookup_share})
-    arguments = learn_arguments(case, block_rows=rows // files, seed=options.seed)
-    progress(f"{data.suite}: learning and writing ours")
-    learned = hedgerow.learn(spark, source, data.learned, table=data.name, **arguments)
-    hedgerow.apply(spark, source, learned, ours, hedgerow.WriteOptions(lookup_share=data.lookup_share))
-    progress(f"{data.suite}: all tables are written after {time.perf_counter() - begun:.0f} s")
+        places[AGAIN] = str(folder / AGAIN)
+        rows, begun = ds.dataset(data.source).count_rows(), time.perf_counter()
+        spark.read.parquet(source).write.option("maxRecordsPerFile", rows // files).parquet(places[AGAIN])
+        seconds[AGAIN] = time.perf_counter() - begun
     formats = {"zorder": "delta", "clustering": "delta"}
-    places = {**peers, "ours": ours, "attached": ours}
-    return {name: (formats.get(name, "parquet"), place) for name, place in places.items()}
+    return {name: (formats.get(name, "parquet"), place) for name, place in places.items()}, _rounded(seconds)
+
+
+def _write_ours(spark: SparkSession, data: Physical, options: Options, folder: Path) -> tuple[Tables, Seconds]:
+    import hedgerow
+
+    source, ours = str(data.source), str(folder / "ours")
+    rows = ds.dataset(data.source).count_rows()
+    size = sum(file.stat().st_size for file in data.source.glob("*.parquet"))
+    waves = int(options.params.get("waves", 1))
+    wave_bytes = f"{int(1.05 * size / waves)}B"  # waves have whole files of the source
+    case: Case = ("qdtree", {"lookup_share": data.lookup_share})
+    arguments = learn_arguments(case, block_rows=rows // (data.files or 1), seed=options.seed)
+    progress(f"{data.suite}: learning and writing ours")
+    times = [time.perf_counter()]
+    learned = hedgerow.learn(spark, source, data.learned, table=data.name, **arguments)
+    times.append(time.perf_counter())
+    how = hedgerow.WriteOptions(lookup_share=data.lookup_share, wave_bytes=wave_bytes)
+    hedgerow.apply(spark, source, learned, ours, how)
+    times.append(time.perf_counter())
+    seconds = _rounded({"learned": times[1] - times[0], "ours": times[2] - times[1]})
+    return {"ours": ("parquet", ours), "attached": ("parquet", ours)}, seconds
+
+
+def _rounded(seconds: Seconds) -> Seconds:
+    progress(f"seconds of writing: {seconds}")
+    return {name: round(of, 1) for name, of in seconds.items()}
 
 
 def _named(data: Physical, options: Options) -> list[str]:
-    """Return the other tables that are asked for: by default all, but for a copy of a sort."""
-    every = [*PEERS, *([] if data.came_sorted else [AGAIN])]
-    return [name for name in every if name in str(options.params.get("tables", ",".join(every))).split(",")]
+    """Return the other tables, in the order in which they are asked for: by default all, but for a copy of a sort."""
+    if "tables" in options.params:
+        return str(options.params["tables"]).split(",")
+    return [*PEERS, *([] if data.came_sorted else [AGAIN])]
 
 
 def _measured(
@@ -119,6 +165,7 @@ def _measured(
     options: Options,
     tables: Tables,
     before: Callable[[], object] = lambda: None,
+    details: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
     def opened(kind: str, place: str) -> Callable[[], DataFrame]:
         return lambda: spark.read.format(kind).load(place)
@@ -139,6 +186,7 @@ def _measured(
         queries_unseen=len(data.timed),
         ratio=round(seconds["attached"] / min(seconds[name] for name in peers), 3),
         details={
+            **details,
             "seconds": {name: round(of, 2) for name, of in seconds.items()},
             "files": {way.name: len(way.table().inputFiles()) for way in ways},
             "files_opened": sum(times.opened.values()),
