@@ -92,6 +92,33 @@ def test_row_groups_are_skipped(request: pytest.FixtureRequest, tmp_path: Path, 
     assert 0 < table.score(asking([seldom])).rows_read < 0.1
 
 
+@pytest.mark.parametrize("kind", ["parquet", "delta"])
+def test_look_ups_skip_row_groups(request: pytest.FixtureRequest, tmp_path: Path, kind: str) -> None:
+    """By filters that name row groups, after appends whose filters are joined."""
+    spark: SparkSession = request.getfixturevalue("delta" if kind == "delta" else "spark")
+    source, to = str(tmp_path / "source"), None if kind == "delta" else str(tmp_path / "t")
+    columns = (*COLUMNS, "pmod(xxhash64(id), 1000003) AS key", "md5(CAST(id AS STRING)) AS event")
+    spark.range(ROWS).selectExpr(*columns).write.format(kind).save(source)
+    learned = by_ranges(spark, source, "id", BLOCK_ROWS, [*ASKED, "key = 77"])
+    table = hr.apply(spark, source, learned, to, hr.WriteOptions(file_bytes="10GB", lookup_share=0.5))
+    table = table.relearn(asking(["event = 'a'"]))
+    for start in (ROWS, ROWS + 60_000):
+        table = table.append(spark.range(start, start + 60_000).selectExpr(*columns))
+    table.verify()
+    with attached_to(spark):
+        read = spark.read.format(kind).load(table.path)
+        for i in (0, 100_000, ROWS - 1, ROWS + 7, ROWS + 60_000):
+            key, event = spark.range(i, i + 1).selectExpr(*columns).select("key", "event").collect()[0]
+            for condition in (f"key = {key}", f"event = '{event}'", f"key IN ({key}, -5) AND k < 9"):
+                expected = spark.range(ROWS + 120_000).selectExpr(*columns).where(condition).collect()
+                rows = read.where(condition)
+                assert sorted(r.id for r in rows.collect()) == sorted(r.id for r in expected)
+                (scan,) = hr.last_query(spark)
+                assert scan.means == "look-up" and 0 < scanned_rows(rows) <= 6 * 20_000, condition
+        assert read.where("event = 'none'").count() == 0
+    assert 0 < table.score(asking([f"event = '{event}'"])).rows_read < 0.3
+
+
 def scanned_rows(rows: DataFrame) -> int:
     """Return the rows that the scan of a query has read from its files."""
     execution = rows.select("*")._jdf.queryExecution()  # whose metrics are new

@@ -1,6 +1,8 @@
 """The filters of look-ups that a table keeps: chooses their columns, builds them, and joins them to its index.
 
 WHERE event_id = '7f3a...'    the bounds of every file let it pass; the filters name the one file that may hold it
+
+Where the index describes row groups, the filters name the row groups that may hold a value.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import numpy as np
 
 from hedgerow.core.arrays import Bits, Bools, Ints
 from hedgerow.core.errors import HedgerowError, advise
+from hedgerow.core.index.block_index import BlockIndex
 from hedgerow.core.predicates.nodes import Column, Compare, Predicate
 from hedgerow.core.predicates.sql_text import term_text
 from hedgerow.core.predicates.types import OTHER, Type
@@ -25,10 +28,11 @@ from hedgerow.core.pruning.block_stats import Stats
 from hedgerow.core.pruning.evaluator import may_match
 from hedgerow.core.pruning.spark_hash import hash_of, is_hashable
 from hedgerow.core.pruning.value_filter import LEAST_BYTES, Shape, best_shape, join_filters, looked_up
+from hedgerow.spark.compute.collect_stats import Entries, RowGroups
 from hedgerow.spark.start.session import spark_errors
 from hedgerow.spark.storage.filter_files import FilterFile, FilterFiles, write_filter
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.spark.write.build_filter import CountedValues, build_filter, count_values, numbered
+from hedgerow.spark.write.build_filter import CountedValues, build_filter, count_values, numbered, values_of
 from hedgerow.tables.known_files import KnownFiles, file_names
 
 if TYPE_CHECKING:
@@ -55,7 +59,9 @@ class Lookup:
         shape: see `Shape`.
         files, per_file: see `FilterFiles`.
         first, count: the place of the first file in the part's list, and the number of files.
-        false_positives: the expected share of opened files among those that do not hold a value.
+        false_positives: the expected share of opened files among those that do not hold a value; of row groups, if
+            `by_group`.
+        by_group: it names row groups instead of files.
     """
 
     name: str
@@ -67,6 +73,7 @@ class Lookup:
     first: int
     count: int
     false_positives: float
+    by_group: bool = False
 
     @property
     def column(self) -> str:
@@ -95,8 +102,9 @@ class Lookup:
 def files_let_pass(
     predicates: Iterable[Predicate], stats: Stats, schema: Mapping[str, Type]
 ) -> dict[Column, list[int]]:
-    """Return the columns that conditions look up, each with the files that the index lets pass for some values.
+    """Return the columns that conditions look up, each with the number of entries that pass for some values.
 
+    `stats`: of files, or of row groups where the index has them.
     Outcomes of noted conditions are left out: they are known for the values of these conditions only.
     """
     passed, stats = dict[Column, list[int]](), replace(stats, conditions={})
@@ -125,27 +133,32 @@ def build_lookups(
     side: Folder,
     frame: DataFrame,
     files: KnownFiles,
+    index: BlockIndex,
     schema: Mapping[str, Type],
     wanted: Mapping[Column, Sequence[int]],
     share: float,
 ) -> tuple[Lookup, ...]:
     """Build filters of the wanted columns for new files, as far as a share of the files' bytes allows.
 
-    `wanted`: see `files_let_pass`; a column without numbers gets a filter whatever it gains."""
+    `index`: of these files. `wanted`: see `files_let_pass`; a column without numbers gets a filter whatever it gains.
+    """
     left, lookups = share * float(files.sizes.sum()), list[Lookup]()
     is_too_small = left < LEAST_BYTES and any(wanted.values())  # later files of a table with filters get them too
     names = {c: term_text(c) for c, passed in wanted.items() if not passed or pays_to_filter(passed)}
     if share <= 0 or is_too_small or not names or not files.rows.any():
         return ()
-    counted = count_values(frame, list(names.values()))
-    if not _are_all_counted(counted, files):
+    entries = _entries(files.names, index)
+    rows, keys = numbered(frame, entries), entries.keys(entries.files)
+    counted = count_values(rows, list(names.values()))
+    groups = index.groups if entries.groups is not None else None
+    if not _are_all_counted(counted, keys, files.rows if groups is None else groups.stats.rows):
         advise("the rows of new files could not be counted, so these files get no filters for look-ups")
         return ()
     distinct = {c: counted.distinct[name] for c, name in names.items()}
-    numbers = np.unique(_numbers(files.names))
+    numbers = np.unique(_numbers(keys))
     for column in columns_that_gain(wanted, distinct, {c: counted.in_all[name] for c, name in names.items()}):
-        values = np.zeros(len(numbers), np.int64)  # of the file at each place
-        values[np.searchsorted(numbers, counted.files)] = distinct[column]
+        values = np.zeros(len(numbers), np.int64)  # of the entry at each place
+        values[np.searchsorted(numbers, counted.entries)] = distinct[column]
         shape = best_shape(values, left, can_join=not wanted[column])
         if shape is None:
             if wanted[column] and files.sizes.sum() >= _MIN_ADVISED_BYTES:
@@ -155,20 +168,37 @@ def build_lookups(
                 )
             continue
         name, size = _new_name(), shape.stored_bytes(values)
-        built = build_filter(numbered(frame, names[column]), shape, numbers, side, name, size)
+        built = build_filter(values_of(rows, names[column]), shape, numbers, side, name, size)
+        stored = str(schema[names[column]]), shape, built.files, built.per_file
         expected = shape.false_positives(values)
-        type_ = str(schema[names[column]])
-        lookups.append(Lookup(name, column.path, type_, shape, built.files, built.per_file, 0, len(files), expected))
+        lookups.append(Lookup(name, column.path, *stored, 0, len(files), expected, groups is not None))
         left -= lookups[-1].bytes
     return tuple(lookups)
 
 
-def _are_all_counted(counted: CountedValues, files: KnownFiles) -> bool:
-    """True if exactly the rows of these files were counted, under the files' numbers."""
+def keys_of(lookup: Lookup, names: Sequence[str], index: BlockIndex) -> Sequence[str]:
+    """Return the keys of the entries that a filter knows. `names`, `index`: of all files of its part."""
+    last = lookup.first + lookup.count
+    files, groups = file_names(names[lookup.first : last]), RowGroups.of_index(index)
+    if not lookup.by_group or groups is None:
+        return files
+    own = slice(*np.searchsorted(groups.file, [lookup.first, last]).tolist())
+    return Entries(files, RowGroups(groups.file[own] - lookup.first, groups.start[own])).keys(files)
+
+
+def _entries(names: Sequence[str], index: BlockIndex) -> Entries:
+    """Return the row groups of files, if the index describes those of all; else the files."""
+    groups = RowGroups.of_index(index)
+    all_known = groups is not None and len(np.unique(groups.file)) == len(names)
+    return Entries(file_names(names), groups if all_known else None)
+
+
+def _are_all_counted(counted: CountedValues, keys: Sequence[str], rows: Ints) -> bool:
+    """True if exactly the rows of these entries were counted, under the entries' numbers."""
     expected: dict[int, int] = {}
-    for number, rows in zip(_numbers(files.names).tolist(), files.rows.tolist(), strict=True):
-        expected[number] = expected.get(number, 0) + rows
-    of_numbers = dict(zip(counted.files.tolist(), counted.rows.tolist(), strict=True))
+    for number, of_entry in zip(_numbers(keys).tolist(), rows.tolist(), strict=True):
+        expected[number] = expected.get(number, 0) + of_entry
+    of_numbers = dict(zip(counted.entries.tolist(), counted.rows.tolist(), strict=True))
     return {number: rows for number, rows in expected.items() if rows} == of_numbers
 
 
@@ -192,8 +222,8 @@ def _new_name() -> str:
     return f"lookup-{uuid4().hex[:12]}"
 
 
-def _numbers(names: Sequence[str]) -> Ints:
-    return np.array([crc32(name.encode()) for name in file_names(names)], np.int64)
+def _numbers(keys: Sequence[str]) -> Ints:
+    return np.array([crc32(key.encode()) for key in keys], np.int64)
 
 
 # --- joining ---
@@ -217,7 +247,7 @@ def join_lookups(
 
 
 def _are_neighbours(a: Lookup, b: Lookup) -> bool:
-    return (a.path, a.type, a.first + a.count) == (b.path, b.type, b.first)
+    return (a.path, a.type, a.by_group, a.first + a.count) == (b.path, b.type, b.by_group, b.first)
 
 
 def _joined(side: Folder, older: StoredFilter, newer: StoredFilter) -> Lookup | None:
@@ -227,19 +257,20 @@ def _joined(side: Folder, older: StoredFilter, newer: StoredFilter) -> Lookup | 
     both = (older, newer)
     if sum(f.lookup.bytes for f in both) > _MAX_JOINED_BYTES:
         return None
-    names = (*older.names, *newer.names)
-    numbers = np.unique(_numbers(names))
+    keys = (*older.keys, *newer.keys)
+    numbers = np.unique(_numbers(keys))
     try:
         placed = [(f.stored.shape, f.stored.all_blocks(), np.searchsorted(numbers, f.numbers)) for f in both]
         shape, blocks, expected = join_filters(placed, len(numbers))
     except _failures():
         return None
-    if expected * len(names) > sum(f.lookup.false_positives * f.lookup.count for f in both) + 1:
+    if expected * len(keys) > sum(f.lookup.false_positives * len(f.keys) for f in both) + 1:
         return None
     name = _new_name()
     written = write_filter(side, name, shape, blocks)
     of, files, per_file = older.lookup, written.files, written.per_file
-    return Lookup(name, of.path, of.type, shape, files, per_file, of.first, len(names), expected)
+    count = of.count + newer.lookup.count
+    return Lookup(name, of.path, of.type, shape, files, per_file, of.first, count, expected, of.by_group)
 
 
 # --- using ---
@@ -252,40 +283,42 @@ def _failures() -> tuple[type[Exception], ...]:
 
 @dataclass(frozen=True)
 class StoredFilter:
-    """A filter of some files, read when it is needed. `names`: the files. A damaged filter excludes no file."""
+    """A filter of some files, read when it is needed. A damaged filter excludes nothing.
+
+    `keys`: the entries of the index that it knows, see `Entries.keys`."""
 
     lookup: Lookup
     stored: FilterFiles
-    names: Sequence[str]
+    keys: Sequence[str]
     _remembered: dict[int, Bits] = field(default_factory=dict, repr=False)
 
     @cached_property
     def numbers(self) -> Ints:
-        """The number of the file at each place in the keys."""
-        return np.unique(_numbers(self.names))
+        """The number of the entry at each place of the filter."""
+        return np.unique(_numbers(self.keys))
 
     @cached_property
     def _places(self) -> Ints:
-        """The place of each file in the keys."""
-        return np.searchsorted(self.numbers, _numbers(self.names))
+        """The place of each entry in the filter."""
+        return np.searchsorted(self.numbers, _numbers(self.keys))
 
     def may_hold(self, kind: str, values: Sequence[Value]) -> Bools:
-        type_, all_files = Type.parse(self.lookup.type), np.ones(len(self.names), bool)
+        type_, every_entry = Type.parse(self.lookup.type), np.ones(len(self.keys), bool)
         if kind != type_.kind or len(values) > MAX_VALUES:
-            return all_files
+            return every_entry
         hashes = [h for v in values if (h := hash_of(type_, v)) is not None]
         if len(hashes) < len(values):
-            return all_files
+            return every_entry
         remembered = {h: bits for h in hashes if (bits := self._remembered.get(h)) is not None}
         try:
             bits_of = {**remembered, **self._read([h for h in hashes if h not in remembered])}
         except _failures():
-            return all_files
+            return every_entry
         bits = np.bitwise_or.reduce([bits_of[h] for h in hashes])
-        return np.unpackbits(bits, count=len(self.names)).view(bool)
+        return np.unpackbits(bits, count=len(self.keys)).view(bool)
 
     def _read(self, hashes: Sequence[int]) -> dict[int, Bits]:
-        """Return for each hash the files that may hold a value with it, as packed bits, and remember them."""
+        """Return for each hash the entries that may hold a value with it, as packed bits, and remember them."""
         shape, bits_of = self.stored.shape, dict[int, Bits]()
         blocks = self.stored.blocks(map(shape.block, hashes)) if hashes else {}
         for h in hashes:
@@ -300,7 +333,7 @@ class StoredFilter:
 
 @dataclass(frozen=True)
 class JoinedFilter:
-    """The filters of one column for the files of several parts: each filter with the place of its first file."""
+    """The filters of one column for the entries of several parts: each filter with the place of its first entry."""
 
     size: int
     sections: list[tuple[int, StoredFilter]]
@@ -310,5 +343,5 @@ class JoinedFilter:
         with ThreadPoolExecutor(_MAX_THREADS) as pool:
             parts = pool.map(lambda section: section[1].may_hold(kind, values), self.sections)
             for (start, one), part in zip(self.sections, parts, strict=True):
-                may_hold[start : start + len(one.names)] &= part
+                may_hold[start : start + len(one.keys)] &= part
         return may_hold

@@ -164,7 +164,7 @@ class OpenedTable:
         by_filters = any(
             part.index.filters_skip(condition.fitting(part.joined), bits)
             for part, bits in zip(self.parts, opened, strict=True)
-            if part.index.blocks.filters
+            if part.index.filtered
         )
         means = "look-up" if by_filters else "where"
         return wire.Chosen(bit_text(np.concatenate([*opened, NO_BOOLS])), means, self._row_groups(condition, opened))
@@ -184,7 +184,7 @@ class OpenedTable:
         if engines_of(self.settings):
             return wire.Refused("another engine would leave such a scan to Spark")
         stats = [part.index.blocks for part in self.parts]
-        has_filter = any(term_text(key.term) in s.filters for s in stats)
+        has_filter = any(term_text(key.term) in part.index.filtered for part in self.parts)
         bounds = key_bounds(stats, key) or (KeyBounds.unknown(len(self.files)) if has_filter else None)
         if bounds is None:
             return wire.Refused("the index knows no bounds of the key by which it would skip files")

@@ -25,7 +25,7 @@ from hedgerow.spark.start.session import is_remote
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.entry import Entry, total
 from hedgerow.tables.known_files import KnownFiles
-from hedgerow.tables.lookups import JoinedFilter, Lookup, StoredFilter, join_lookups
+from hedgerow.tables.lookups import JoinedFilter, Lookup, StoredFilter, join_lookups, keys_of
 from hedgerow.tables.sealed import digest, read_sealed
 from hedgerow.tables.settings_fit import difference, fitting_index
 from hedgerow.tables.state import TableState
@@ -65,7 +65,7 @@ class Part:
     @cached_property
     def filters(self) -> tuple[StoredFilter, ...]:
         """The filters of its columns for look-ups; each is read when it is needed."""
-        return _filters(self.side, self.entry.lookups, self.known.names)
+        return _filters(self.side, self.entry.lookups, self.known.names, self.stored_index)
 
     @cached_property
     def layout(self) -> Layout:
@@ -142,16 +142,27 @@ def _with_filters(
     index: BlockIndex, parts: Sequence[Part], now: Mapping[str, str], columns: Mapping[str, str]
 ) -> BlockIndex:
     """Return the index of these parts with the filters that hold under these settings and for these columns."""
-    filters, start = dict[str, JoinedFilter](), 0
+    filters, of_groups, start = dict[str, JoinedFilter](), dict[str, JoinedFilter](), 0
+    groups = index.groups
     is_off = now.get(LOOKUPS, "true").lower() != "true" or is_remote(parts[0].side.spark)
     for part in parts if not is_off and index.cells is None else ():
         for stored in part.filters if part.reads_alike(now) else ():
             top = quote_name(stored.lookup.path[0])
-            if top in part.entry.columns and columns.get(top) == part.entry.columns[top]:
-                joined = filters.setdefault(stored.lookup.column, JoinedFilter(len(index.blocks), []))
-                joined.sections.append((start + stored.lookup.first, stored))
+            if top not in part.entry.columns or columns.get(top) != part.entry.columns[top]:
+                continue
+            column, first = stored.lookup.column, start + stored.lookup.first
+            if not stored.lookup.by_group:
+                filters.setdefault(column, JoinedFilter(len(index.blocks), [])).sections.append((first, stored))
+            elif groups is not None:
+                first_group = int(np.searchsorted(groups.block, first))
+                joined = of_groups.setdefault(column, JoinedFilter(len(groups.block), []))
+                joined.sections.append((first_group, stored))
         start += len(part.known)
-    return replace(index, blocks=replace(index.blocks, filters=filters)) if filters else index
+    if filters:
+        index = replace(index, blocks=replace(index.blocks, filters=filters))
+    if groups is not None and of_groups:
+        index = replace(index, groups=replace(groups, stats=replace(groups.stats, filters=of_groups)))
+    return index
 
 
 def _load(parts: Sequence[Part]) -> None:
@@ -208,13 +219,12 @@ def with_joined_appends(side: Folder, state: TableState) -> TableState:
     _load(stored)
     if not all(part.is_readable and part.stored_index.cells is None for part in stored):
         return state
-    newest, names = joined[-1], stored[-1].known.names
+    newest, names, index = joined[-1], stored[-1].known.names, stored[-1].stored_index
     checksum, lookups = None if newest.checksum is None else total(joined), newest.lookups
     for part in reversed(stored[:-1]):
-        lookups = join_lookups(side, part.filters, _filters(side, lookups, names), len(part.known))
-        names = (*part.known.names, *names)
+        lookups = join_lookups(side, part.filters, _filters(side, lookups, names, index), len(part.known))
+        names, index = (*part.known.names, *names), concat_indexes([part.stored_index, index])
     entry = replace(newest, id="", checksum=checksum, lookups=lookups)
-    index = concat_indexes([part.stored_index for part in stored])
     return replace(state, parts=(*parts, write_part(side, entry, index, KnownFiles.concat([p.known for p in stored]))))
 
 
@@ -228,9 +238,12 @@ def _are_alike(older: Entry, newer: Entry) -> bool:
     return alike and (older.checksum is None) == (newer.checksum is None)
 
 
-def _filters(side: Folder, lookups: Iterable[Lookup], names: Sequence[str]) -> tuple[StoredFilter, ...]:
-    """Return the filters of a list of files."""
-    return tuple(StoredFilter(one, one.files_in(side), names[one.first : one.first + one.count]) for one in lookups)
+def _filters(
+    side: Folder, lookups: Iterable[Lookup], names: Sequence[str], index: BlockIndex
+) -> tuple[StoredFilter, ...]:
+    """Return the filters of a list of files with this index; without row groups, only those that name files."""
+    usable = (one for one in lookups if index.groups is not None or not one.by_group)
+    return tuple(StoredFilter(one, one.files_in(side), keys_of(one, names, index)) for one in usable)
 
 
 def write_index(part: Part, index: BlockIndex, **described: Any) -> Entry:

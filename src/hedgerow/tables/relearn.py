@@ -168,7 +168,7 @@ def _new_lookups(
     table: StoredTable, part: Part, snapshot: Snapshot, at: Snapshot, index: BlockIndex, predicates: Sequence[Predicate]
 ) -> tuple[Lookup, ...]:
     """Build the filters that a part lacks; none if some of its files cannot be read as they were written."""
-    wanted = files_let_pass(predicates, index.blocks, part.entry.schema)
+    wanted = files_let_pass(predicates, index.finest, part.entry.schema)
     for column in same_columns(part.entry.lookups):
         wanted.pop(column, None)
     files = part.known.sizes_by_name
@@ -177,8 +177,8 @@ def _new_lookups(
         wanted and are_there and dict(at.columns) == part.entry.columns and part.reads_alike(settings(table.spark))
     ):
         return ()
-    share = part.entry.writing.lookup_share
-    return build_lookups(table.format.side, at.frame(list(files)), part.known, part.entry.schema, wanted, share)
+    schema, share = part.entry.schema, part.entry.writing.lookup_share
+    return build_lookups(table.format.side, at.frame(list(files)), part.known, index, schema, wanted, share)
 
 
 def _spread(fresh: BlockIndex, places: Sequence[int], old: BlockIndex) -> BlockIndex:

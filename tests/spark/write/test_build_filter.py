@@ -14,10 +14,12 @@ from pyspark.sql import SparkSession
 from hedgerow.core.predicates.types import Type
 from hedgerow.core.pruning.spark_hash import hash_of, is_hashable
 from hedgerow.core.pruning.value_filter import Shape
+from hedgerow.spark.compute.collect_stats import Entries
 from hedgerow.spark.start.session import spark_errors, temporary_settings
 from hedgerow.spark.storage.folder import Folder
-from hedgerow.spark.write.build_filter import build_filter, count_values, is_intact, numbered
+from hedgerow.spark.write.build_filter import build_filter, count_values, is_intact, numbered, values_of
 
+FILES = Entries(())  # filters name files
 MANY = 2000
 _WORDS = (
     "",
@@ -100,15 +102,16 @@ def test_no_filter_of_types_whose_equal_values_may_differ(name: str) -> None:
 def test_filters_hold_all_values(
     spark: SparkSession, tmp_path: Path, hashes: int, block_hashes: int, low_bytes: int
 ) -> None:
-    rows = spark.range(4000).selectExpr("id", "IF(id % 5 = 0, NULL, CAST(id * 7 % 19001 AS BIGINT)) AS v")
-    rows.repartitionByRange(5, "id").write.parquet(str(tmp_path / "rows"))
+    made = spark.range(4000).selectExpr("id", "IF(id % 5 = 0, NULL, CAST(id * 7 % 19001 AS BIGINT)) AS v")
+    made.repartitionByRange(5, "id").write.parquet(str(tmp_path / "rows"))
     frame = spark.read.parquet(str(tmp_path / "rows"))
-    counted = count_values(frame, ["v"])
-    assert counted.rows.sum() == 4000 and len(counted.files) == 5
+    rows = numbered(frame, FILES)
+    counted = count_values(rows, ["v"])
+    assert counted.rows.sum() == 4000 and len(counted.entries) == 5
     assert np.allclose(counted.distinct["v"], 640, rtol=0.2) and abs(counted.in_all["v"] - 3200) < 600
-    numbers = np.sort(np.append(counted.files, 7))  # a file without rows
+    numbers = np.sort(np.append(counted.entries, 7))  # a file without rows
     shape = Shape(hashes, len(numbers), block_hashes, low_bytes)
-    stored = build_filter(numbered(frame, "v"), shape, numbers, Folder(spark, str(tmp_path)), "lookup-1", 200_000)
+    stored = build_filter(values_of(rows, "v"), shape, numbers, Folder(spark, str(tmp_path)), "lookup-1", 200_000)
     assert is_intact(stored)
     by_short_hash: dict[int, set[int]] = {}  # the places of the files with such a value
     for number, v in frame.selectExpr("crc32(CAST(_metadata.file_name AS BINARY))", "v").collect():
@@ -126,10 +129,10 @@ def test_filters_hold_all_values(
 def test_settings_of_a_session_leave_a_filter_whole(spark: SparkSession, tmp_path: Path) -> None:
     spark.range(3000).coalesce(1).write.parquet(str(tmp_path / "rows"))
     frame, shape = spark.read.parquet(str(tmp_path / "rows")), Shape(30_000, 1, 3000, 1)
-    numbers = count_values(frame, ["id"]).files
+    numbers = count_values(numbered(frame, FILES), ["id"]).entries
     unusual = {"files.maxRecordsPerFile": "3", "function.concatBinaryAsString": "true", "shuffle.partitions": "1"}
     with temporary_settings(spark, {f"spark.sql.{key}": value for key, value in unusual.items()}):
-        values = numbered(frame, "id")
+        values = values_of(numbered(frame, FILES), "id")
         stored = build_filter(values, shape, numbers, Folder(spark, str(tmp_path)), "lookup-1", 6000)
     assert is_intact(stored)
     assert sum(len(shape.keys(block)) for block in stored.all_blocks()) > 2800
@@ -138,11 +141,13 @@ def test_settings_of_a_session_leave_a_filter_whole(spark: SparkSession, tmp_pat
 def test_a_file_that_cannot_be_read_is_not_left_out(spark: SparkSession, tmp_path: Path) -> None:
     spark.range(100).repartition(2).write.parquet(str(tmp_path / "rows"))
     frame = spark.read.parquet(str(tmp_path / "rows"))
-    numbers = count_values(frame, ["id"]).files
+    numbers = count_values(numbered(frame, FILES), ["id"]).entries
     next((tmp_path / "rows").glob("part-*.parquet")).unlink()
     with (
         temporary_settings(spark, {"spark.sql.files.ignoreMissingFiles": "true"}),
         pytest.raises(spark_errors()),
     ):
         shape = Shape(1000, len(numbers), 1000, 0)
-        build_filter(numbered(frame, "id"), shape, numbers, Folder(spark, str(tmp_path)), "lookup-1", 6000)
+        build_filter(
+            values_of(numbered(frame, FILES), "id"), shape, numbers, Folder(spark, str(tmp_path)), "lookup-1", 6000
+        )

@@ -119,13 +119,24 @@ class BlockIndex:
 
     def filters_skip(self, p: Predicate, opened: Bools) -> bool:
         """True if some block besides the opened ones would be opened without the filters of look-ups."""
-        if self.blocks.filters.keys().isdisjoint(map(term_text, terms_of(p))):
+        if self.filtered.isdisjoint(map(term_text, terms_of(p))):
             return False
         return bool((self._without_filters.choose_files(p, copies=False).opened > opened).any())
 
+    @property
+    def finest(self) -> Stats:
+        """The statistics of row groups, if there are any; else those of blocks."""
+        return self.blocks if self.groups is None else self.groups.stats
+
+    @property
+    def filtered(self) -> frozenset[str]:
+        """The columns with filters of look-ups, of files or of row groups."""
+        of_groups = () if self.groups is None else self.groups.stats.filters
+        return frozenset((*self.blocks.filters, *of_groups))
+
     @cached_property
     def _without_filters(self) -> BlockIndex:
-        return replace(self, blocks=replace(self.blocks, filters={}))
+        return self.map_stats(lambda stats: replace(stats, filters={}))
 
     def choose_files(self, p: Predicate, costs: Ints | None = None, copies: bool = True) -> FileChoice:
         """Return the blocks to open for `p`.

@@ -1,10 +1,11 @@
 """Builds the filters of look-ups with expressions of Spark's own, see `core/pruning/value_filter`.
 
-    values      file, xxhash64(value)           of each row
+    values      entry, xxhash64(value)          of each row
     keys        block, key                      each once
     rows        block, gaps, low bytes          of the sorted keys; then a digest
 
-Rows name their file by a number, the CRC of the file's name. Files with the same number share a place.
+An entry is a file or a row group. Rows name theirs by a number, the CRC of its key, see `Entries.keys`. Entries with
+the same number share a place.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import pyarrow.compute as pc
 
 from hedgerow.core.arrays import Ints
 from hedgerow.core.pruning.value_filter import MORE, Shape
-from hedgerow.spark.compute.collect_stats import file_name
+from hedgerow.spark.compute.collect_stats import Entries
 from hedgerow.spark.helper_columns import helper_name
 from hedgerow.spark.judged import WRITING
 from hedgerow.spark.start.session import engines_off, spark_errors, temporary_settings
@@ -31,53 +32,61 @@ from hedgerow.spark.write.by_number import divided
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-FILE, VALUE = helper_name("file"), helper_name("value")
+ENTRY, VALUE = helper_name("entry"), helper_name("value")
 _MAX_FILE_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
 class CountedValues:
-    """The rows of some files by the files' numbers, and for each column about how many different values they have.
+    """The rows of some entries by their numbers, and for each column about how many different values they have.
 
-    `distinct`: in each file, in the order of `files`; `in_all`: in all files together.
+    `distinct`: in each entry, in the order of `entries`; `in_all`: in all entries together.
     """
 
-    files: Ints
+    entries: Ints
     rows: Ints
     distinct: Mapping[str, Ints]
     in_all: Mapping[str, int]
 
 
-def count_values(frame: DataFrame, columns: Sequence[str]) -> CountedValues:
-    """Count the rows and the different values of columns, given as SQL, in each file of the frame."""
+def numbered(frame: DataFrame, entries: Entries) -> DataFrame:
+    """Return the rows of entries, each with the number of its entry."""
     from pyspark.sql import functions as f
 
-    named = frame.select(_number(frame), *(f.expr(name).alias(str(i)) for i, name in enumerate(columns)))
+    key = f.concat_ws(":", *(f.col(name).cast("string") for name in entries.columns))
+    return entries.marked(frame).withColumn(ENTRY, f.crc32(key.cast("binary")))
+
+
+def count_values(rows: DataFrame, columns: Sequence[str]) -> CountedValues:
+    """Count the numbered rows and the different values of columns, given as SQL, in each entry."""
+    from pyspark.sql import functions as f
+
+    named = rows.select(ENTRY, *(f.expr(name).alias(str(i)) for i, name in enumerate(columns)))
     counts = [f.approx_count_distinct(str(i)).alias(str(i)) for i in range(len(columns))]
-    with engines_off(frame.sparkSession):
-        table = named.rollup(FILE).agg(f.count("*").alias("rows"), *counts).toArrow()
-    is_all = table[FILE].is_null()
-    total, by_file = table.filter(is_all), table.filter(pc.invert(is_all))
-    rows = by_file["rows"].to_numpy()
+    with engines_off(rows.sparkSession):
+        table = named.rollup(ENTRY).agg(f.count("*").alias("rows"), *counts).toArrow()
+    is_all = table[ENTRY].is_null()
+    total, by_entry = table.filter(is_all), table.filter(pc.invert(is_all))
+    numbers = by_entry["rows"].to_numpy()
     return CountedValues(
-        by_file[FILE].to_numpy(),
-        rows,
-        {name: np.minimum(by_file[str(i)].to_numpy(), rows) for i, name in enumerate(columns)},
+        by_entry[ENTRY].to_numpy(),
+        numbers,
+        {name: np.minimum(by_entry[str(i)].to_numpy(), numbers) for i, name in enumerate(columns)},
         {name: sum(total[str(i)].to_pylist()) for i, name in enumerate(columns)},
     )
 
 
-def numbered(frame: DataFrame, column: str) -> DataFrame:
-    """Return the values of a column, given as SQL, each with the number of its row's file, for `build_filter`."""
+def values_of(rows: DataFrame, column: str) -> DataFrame:
+    """Return the values of a column, given as SQL, of numbered rows, for `build_filter`."""
     from pyspark.sql import functions as f
 
-    return frame.select(_number(frame), f.expr(column).alias(VALUE)).where(f"{VALUE} IS NOT NULL")
+    return rows.select(ENTRY, f.expr(column).alias(VALUE)).where(f"{VALUE} IS NOT NULL")
 
 
 def build_filter(values: DataFrame, shape: Shape, numbers: Ints, folder: Folder, name: str, size: float) -> FilterFiles:
-    """Write the filter of the values of all files into the folder `name`.
+    """Write the filter of the values of all entries into the folder `name`.
 
-    `numbers`: the number of the file at each place. `size`: about how many bytes the filter will have."""
+    `numbers`: the number of the entry at each place. `size`: about how many bytes the filter will have."""
     from pyspark.sql import functions as f
 
     spark, path = values.sparkSession, f"{folder.full_path}/{name}"
@@ -116,19 +125,13 @@ def is_intact(stored: FilterFiles) -> bool:
         return False
 
 
-def _number(frame: DataFrame) -> Column:
-    from pyspark.sql import functions as f
-
-    return f.crc32(file_name(frame).cast("binary")).alias(FILE)
-
-
 def _keys(values: DataFrame, shape: Shape, numbers: Ints) -> DataFrame:
     """Return the keys of the values, each once and counted from its block's first key."""
     from pyspark.sql import functions as f
 
-    places = values.sparkSession.createDataFrame(pa.table({FILE: numbers, "place": range(len(numbers))}))
-    short = values.selectExpr(FILE, f"pmod(xxhash64({VALUE}), {shape.hashes}L) AS short")
-    keys = short.join(f.broadcast(places), FILE).selectExpr(
+    places = values.sparkSession.createDataFrame(pa.table({ENTRY: numbers, "place": range(len(numbers))}))
+    short = values.selectExpr(ENTRY, f"pmod(xxhash64({VALUE}), {shape.hashes}L) AS short")
+    keys = short.join(f.broadcast(places), ENTRY).selectExpr(
         f"short DIV {shape.block_hashes} AS block", f"short % {shape.block_hashes} * {shape.files} + place AS key"
     )
     return keys.distinct()

@@ -128,8 +128,8 @@ def _rewrite(table: DeltaFiles, plan: Plan, facts: Mapping[str, Any]) -> None:
         blocks = list(map(block_of_file, written.sizes))
         files = KnownFiles.of_footers(written.sizes, footers, index.blocks.rows, blocks)
         entry = plan.entry(fields_of(snapshot), settings(log.spark), items)
-        wanted = {**files_let_pass(plan.predicates, index.blocks, schema), **dict.fromkeys(plan.lookups, ())}
-        lookups = build_lookups(table.side, rows, files, schema, wanted, plan.writing.lookup_share)
+        wanted = {**files_let_pass(plan.predicates, index.finest, schema), **dict.fromkeys(plan.lookups, ())}
+        lookups = build_lookups(table.side, rows, files, index, schema, wanted, plan.writing.lookup_share)
         entry = replace(write_layout(table.side, entry, plan.layout), checksum=checksum, lookups=lookups)
         listed = added = write_part(table.side, entry, index, files)
         batch = {} if plan.batch is None else {"batch": plan.batch}
@@ -322,7 +322,7 @@ def _index_appended(table: DeltaFiles, part: Part, version: int, joins: Joins) -
     joined = to_store(joins, (*items, *part.layout.features))
     files = KnownFiles.of_footers(new, footers, index.blocks.rows, list(map(block_of_file, new)))
     wanted, share = same_columns(part.entry.lookups), part.entry.writing.lookup_share
-    lookups = build_lookups(table.side, rows, files, schema_at(after), wanted, share)
+    lookups = build_lookups(table.side, rows, files, index, schema_at(after), wanted, share)
     entry = replace(part.entry, id="", write="", checksum=None, joined=joined, lookups=lookups)
     entry = replace(entry, fields=fields_of(after), settings=settings(table.spark))
     added = write_part(table.side, entry, index, files)

@@ -56,7 +56,7 @@ def append(folder: ParquetFolder, part: Part, frame: DataFrame, copy_of: TableSt
         names = files.names if checksum.rows else ()
         if names:
             joined = to_store(joins, (*old.statistics, *part.layout.features))
-            lookups = lookups_of(draft, folder.side, files, same_columns(old.lookups), old.writing)
+            lookups = lookups_of(draft, folder.side, files, index, same_columns(old.lookups), old.writing)
             entry = replace(old, id="", write="", settings=now, checksum=checksum, joined=joined, lookups=lookups)
             _commit(folder, write_part(folder.side, entry, index, files), copy_of)
     except BaseException as error:

@@ -100,14 +100,19 @@ def _inspected(
 
 
 def lookups_of(
-    folder: ParquetFolder, side: Folder, files: KnownFiles, wanted: Mapping[Column, Sequence[int]], writing: Writing
+    folder: ParquetFolder,
+    side: Folder,
+    files: KnownFiles,
+    index: BlockIndex,
+    wanted: Mapping[Column, Sequence[int]],
+    writing: Writing,
 ) -> tuple[Lookup, ...]:
     """Build the filters of files in a folder, in the side folder of their table."""
     if not wanted:
         return ()
     with step(folder.spark, "building filters for look-ups"):
         frame, schema = folder.frame(files.names), schema_of_fields(folder.fields)
-        return build_lookups(side, frame, files, schema, wanted, writing.lookup_share)
+        return build_lookups(side, frame, files, index, schema, wanted, writing.lookup_share)
 
 
 def create(opened: Source, plan: Plan, to: str, overwrite: bool = False, copy_of: TableState | None = None) -> None:
@@ -182,8 +187,8 @@ def _write_table(
         rows, index, files = write(waves[0].frame)
     if copy_of is not None:
         check_same_rows(copy_of, rows)
-    wanted = files_let_pass(plan.predicates, index.blocks, entry.schema) if index.cells is None else {}
-    lookups = lookups_of(folder, folder.side, files, wanted, plan.writing)
+    wanted = files_let_pass(plan.predicates, index.finest, entry.schema) if index.cells is None else {}
+    lookups = lookups_of(folder, folder.side, files, index, wanted, plan.writing)
     entry = write_part(folder.side, replace(entry, checksum=rows, lookups=lookups), index, files)
     done = operation("apply", 1, entry, rows=rows.rows)
     state = TableState("parquet", name, (entry,), (done,), None if copy_of is None else copy_of.last_write)
