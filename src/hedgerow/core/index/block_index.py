@@ -121,7 +121,7 @@ class BlockIndex:
         """True if some block besides the opened ones would be opened without the filters of look-ups."""
         if self.filtered.isdisjoint(map(term_text, terms_of(p))):
             return False
-        return bool((self._without_filters.choose_files(p, copies=False).opened > opened).any())
+        return bool((self.without_filters.choose_files(p, copies=False).opened > opened).any())
 
     @property
     def finest(self) -> Stats:
@@ -135,7 +135,8 @@ class BlockIndex:
         return frozenset((*self.blocks.filters, *of_groups))
 
     @cached_property
-    def _without_filters(self) -> BlockIndex:
+    def without_filters(self) -> BlockIndex:
+        """The index as if there were no filters of look-ups."""
         return self.map_stats(lambda stats: replace(stats, filters={}))
 
     def choose_files(self, p: Predicate, costs: Ints | None = None, copies: bool = True) -> FileChoice:

@@ -9,7 +9,7 @@ block 14          no row satisfies all parts at once
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -57,11 +57,12 @@ def skipped(index: BlockIndex, p: Predicate) -> list[Skipped]:
 
 def _skipped(index: BlockIndex, never: Predicate, blocks: Bools) -> Skipped:
     places = np.flatnonzero(blocks)
-    return Skipped(never, places, _fact(index.blocks, never, places))
+    return Skipped(never, places, _fact(index, never, places))
 
 
-def _fact(stats: Stats, p: Predicate, blocks: Ints) -> str | None:
+def _fact(index: BlockIndex, p: Predicate, blocks: Ints) -> str | None:
     """Return the range of the only term in these blocks, if it excludes the condition; or that a filter does."""
+    stats = index.blocks
     terms = [t for t in terms_of(p) if term_text(t) in stats.terms]
     if len(terms) != 1:
         return None
@@ -70,7 +71,7 @@ def _fact(stats: Stats, p: Predicate, blocks: Ints) -> str | None:
     blocks = blocks[term.has_value[blocks]]
     if not len(blocks):
         return f"there, {name} has no value"
-    if name in stats.filters and may_match(p, replace(stats, filters={}))[blocks].any():
+    if name in index.filtered and index.without_filters.may_hold(p)[blocks].any():
         return f"the filters of {name} exclude it"
     low, high = int(term.low[blocks].min()), int(term.high[blocks].max())
     if low % 2 == 0 or high % 2 == 0:  # gaps between the listed values
