@@ -37,6 +37,8 @@ def test_core_and_spark_say_the_same(spark: SparkSession, tmp_path: Path) -> Non
     cuts = tuple(Compare(col("id"), "<", lit(i)) for i in (700, 1500, 2900))
     layout = TreeLayout(cuts, ((0, ~0, 1), (1, ~1, 2), (2, ~2, ~3)))
     counted = collect_blocks(frame, layout, items, schema)
+    joined = collect_blocks(frame.repartition(7), layout, items, schema, joiners=2)
+    assert agree(counted, joined).all() and counted.terms.keys() == joined.terms.keys()
     keys, found = collect_by(
         with_block(frame, layout, schema), f.col(BLOCK).cast("string"), usable_items(frame, items, schema)
     )

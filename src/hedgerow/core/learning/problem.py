@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import chain, islice
 from types import MappingProxyType
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from hedgerow.core.arrays import Bools
+from hedgerow.core.arrays import Bits, Bools
 from hedgerow.core.effort import NORMAL, Amounts
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.base import Layout
@@ -84,17 +84,18 @@ class Problem:
         weights = weights or (1.0,) * len(predicates)
         from_queries = _outcomes(cuts_of(predicates, weights, cuts, amounts), sample, known)
         least = block_rows * sample.fraction if "usual" in cuts else 0
-        rare = [cut for cut, true in from_queries.items() if true.sum() < least]
+        rare = [cut for cut, true in from_queries.items() if true.rows < least]
         without = dict.fromkeys(chain.from_iterable(map(without_value, rare)))
         missing = _outcomes((c for c in without if amounts.advanced is None or not is_advanced(c)), sample, known)
-        added = {cut: true for cut, true in missing.items() if true.sum() > _MANY_MISSING * len(sample)}
+        added = {cut: true for cut, true in missing.items() if true.rows > _MANY_MISSING * len(sample)}
         where_values_begin = (begin for cut in rare for begin in begins(cut, sample.rows.distinct))
         added |= _outcomes(islice(where_values_begin, amounts.cuts), sample, known)
-        truth = dict(sorted((from_queries | added).items(), key=lambda pair: predicate_text(pair[0])))
-        outcomes = np.array(list(truth.values()), bool).reshape(len(truth), len(sample))
-        return Problem(
-            sample, predicates, weights, tuple(truth), outcomes, block_rows, seed, kind=cuts, amounts=amounts
-        )
+        packed = from_queries | added
+        ordered = tuple(sorted(packed, key=predicate_text))
+        truth = np.empty((len(ordered), len(sample)), bool)
+        for i, cut in enumerate(ordered):
+            truth[i] = np.unpackbits(packed[cut].bits, count=len(sample))
+        return Problem(sample, predicates, weights, ordered, truth, block_rows, seed, kind=cuts, amounts=amounts)
 
     def with_block_rows(self, block_rows: int) -> Problem:
         """Return the same problem with larger or smaller blocks."""
@@ -159,11 +160,19 @@ class Problem:
         return 1 - float(skipped) / ((sum(self.weights) or 1.0) * max(1, int(cells.rows.sum())))
 
 
-def _outcomes(cuts: Iterable[Predicate], sample: Sample, known: Mapping[Predicate, Bools]) -> dict[Predicate, Bools]:
-    truth: dict[Predicate, Bools] = {}
+class _True(NamedTuple):
+    """The rows on which a cut is TRUE, as packed bits, and their number."""
+
+    bits: Bits
+    rows: int
+
+
+def _outcomes(cuts: Iterable[Predicate], sample: Sample, known: Mapping[Predicate, Bools]) -> dict[Predicate, _True]:
+    truth: dict[Predicate, _True] = {}
     for cut in cuts:
         with suppress(LayoutError):
-            truth[cut] = known[cut] if cut in known else sample.rows.evaluate(cut) == T_BIT
+            is_true = known[cut] if cut in known else sample.rows.evaluate(cut) == T_BIT
+            truth[cut] = _True(np.packbits(is_true), int(is_true.sum()))
     return truth
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -57,9 +57,10 @@ _BATCH_ROWS = 1 << 16
 _CHUNK_ROWS, _CHUNK_BYTES = 1 << 18, 64 << 20  # a task summarises so many rows or bytes at once
 _MAX_CHUNK_SUMMARIES, _MAX_BATCH_SUMMARIES = 16, 64  # a task joins its summaries when it has so many
 _FILE, _GROUP = helper_name("file"), helper_name("row_group")
-Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
+Piece = TypeVar("Piece")
 Key = TypeVar("Key", int, str)
 Summary = tuple[list[str], Stats]  # keys, and the statistics of the rows of each
+_SUMMARY = "keys string, data binary"  # as a row
 
 
 @dataclass(frozen=True)
@@ -275,7 +276,7 @@ def collect_by(frame: DataFrame, key: Column, items: Sequence[Feature]) -> Summa
         return _summary_of_tasks(read, summarised)
 
 
-def _one_summary(pieces: Iterable[Rows], summarise: Callable[[Rows], Summary], most: int) -> Iterator[pa.RecordBatch]:
+def _one_summary(pieces: Iterable[Piece], summarise: Callable[[Piece], Summary], most: int) -> Iterator[pa.RecordBatch]:
     """Yield one summary of all rows of a task, which keeps at most `most` summaries of pieces at a time."""
     summaries: list[Summary] = []
     for piece in pieces:
@@ -289,21 +290,40 @@ def _one_summary(pieces: Iterable[Rows], summarise: Callable[[Rows], Summary], m
 
 
 def _summary_of_tasks(
-    read: DataFrame, summarised: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+    read: DataFrame, summarised: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], joiners: int = 0
 ) -> Summary:
-    """Return the summaries of all tasks, one after the other."""
+    """Return the summaries of all tasks, one after the other; `joiners`: so many other tasks join them before."""
     ship_modules(read.sparkSession)
-    results = read.mapInArrow(summarised, "keys string, data binary").toArrow().to_pylist()
+    summaries = read.mapInArrow(summarised, _SUMMARY)
+    if joiners:
+        summaries = summaries.repartition(joiners).mapInArrow(_joined_summaries, _SUMMARY)
+    results = list(map(_summary_of_row, summaries.toArrow().to_pylist()))
     if not results:
         return [], Stats(np.zeros(0, np.int64), {}, {})
-    keys = [key for r in results for key in r["keys"].split("\n")]
-    return keys, concat([index_of_bytes(r["data"]).blocks for r in results])
+    return [key for keys, _ in results for key in keys], concat([stats for _, stats in results])
+
+
+def _joined_summaries(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    rows = (row for batch in batches for row in batch.to_pylist())
+    return _one_summary(rows, _summary_of_row, _MAX_CHUNK_SUMMARIES)
+
+
+def _summary_of_row(row: Mapping[str, Any]) -> Summary:
+    return row["keys"].split("\n"), index_of_bytes(row["data"]).blocks
 
 
 def collect_blocks(
-    frame: DataFrame, layout: Layout, wanted: Sequence[Feature], schema: Mapping[str, Type], joins: Joins = NO_JOINS
+    frame: DataFrame,
+    layout: Layout,
+    wanted: Sequence[Feature],
+    schema: Mapping[str, Type],
+    joins: Joins = NO_JOINS,
+    joiners: int = 0,
 ) -> Stats:
-    """Return the statistics of the blocks that the layout would make; entry i describes block i. Nothing is written."""
+    """Return the statistics of the blocks that the layout would make; entry i describes block i. Nothing is written.
+
+    Each task may have rows of all blocks. `joiners`: so many tasks join their results, where the driver would get too
+    many."""
     frame, schema = joins.widened(frame, (*wanted, *layout.features)), {**schema, **joins.schema}
     items = usable_items(frame, wanted, schema)
     terms = computed(item for item in items if not isinstance(item, Predicate))
@@ -320,7 +340,7 @@ def collect_blocks(
     read = with_block(frame, layout, schema).select(BLOCK, *spark_columns(terms), *outcome_columns(by_spark))
     settings = settings_for(layout, items)
     with configured(frame.sparkSession, execution__arrow__maxRecordsPerBatch=_BATCH_ROWS, **settings):
-        ids, stats = _summary_of_tasks(read, summarised)
+        ids, stats = _summary_of_tasks(read, summarised, joiners)
     return regroup(stats, list(map(int, ids)), layout.blocks)
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 MAX_COUNTED_ROWS = 1_000_000
+_BYTES_OF_A_JOINER, _MAX_JOINERS = 4 << 30, 8  # a table of a few gigabytes has few tasks
 
 
 @dataclass
@@ -41,7 +42,9 @@ class TableCounter:
     def count(self, layout: Layout) -> Stats:
         started = perf_counter()
         items = {feature_text(item): item for item in (*self.items, *layout.features)}
-        stats = collect_blocks(self._counted, layout, list(items.values()), self.source.schema, self.joins)
+        joiners = min(_MAX_JOINERS, int(self.source.size) // _BYTES_OF_A_JOINER)
+        wanted, schema = list(items.values()), self.source.schema
+        stats = collect_blocks(self._counted, layout, wanted, schema, self.joins, joiners)
         stats = replace(stats, rows=self._in_table(stats.rows))
         self.seconds += perf_counter() - started
         return stats
