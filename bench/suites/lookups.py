@@ -48,7 +48,7 @@ def run(options: Options) -> Iterator[dict[str, Any]]:
 def _measured(spark: SparkSession, files: int, bits: int, options: Options, folder: Path) -> dict[str, Any]:
     from hedgerow.core.pruning.value_filter import best_shape
     from hedgerow.spark.storage.folder import Folder
-    from hedgerow.spark.write.build_filter import FILE, VALUE, build_filter
+    from hedgerow.spark.write.build_filter import ENTRY, VALUE, build_filter
     from hedgerow.tables.lookups import Lookup, StoredFilter
 
     names = [f"part-{i}.parquet" for i in range(files)]
@@ -56,7 +56,7 @@ def _measured(spark: SparkSession, files: int, bits: int, options: Options, fold
     counts = np.full(len(np.unique(crcs)), VALUES_OF_A_FILE)
     shape = best_shape(counts, bits / 8 * files * VALUES_OF_A_FILE)
     assert shape is not None
-    number = f"crc32(CAST(concat('part-', id DIV {VALUES_OF_A_FILE}, '.parquet') AS BINARY)) AS {FILE}"
+    number = f"crc32(CAST(concat('part-', id DIV {VALUES_OF_A_FILE}, '.parquet') AS BINARY)) AS {ENTRY}"
     values = spark.range(files * VALUES_OF_A_FILE).selectExpr(number, f"id AS {VALUE}")
     begun = time.perf_counter()
     stored = build_filter(values, shape, np.unique(crcs), Folder(spark, str(folder)), "lookup", bits * files * 25.0)
