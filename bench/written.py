@@ -6,7 +6,7 @@ which is read with and without Hedgerow. The answers are equal. A line's ratio i
 other table. For a large table, `--param tables=again,sorted,clustering` names the others, and `--param turns=1` times
 each query once. Where the disk has no room for all, `--param sorts=4` writes each other table by itself, times it
 beside ours and deletes it; so many jobs write the sort, and shuffles are packed tighter. `--param waves=2` writes ours
-in waves.
+in waves. `--param folder=PLACE` keeps ours, its layout and copies in a folder: a run that was cut off goes on there.
 `run_in_store` times the same tables in an object store.
 """
 
@@ -46,7 +46,7 @@ def run(data: Physical, options: Options) -> Iterator[dict[str, Any]]:
     """Measure on this machine's disk, under Spark and, where its jar is named, under Comet."""
     import hedgerow
 
-    folder = Path(tempfile.mkdtemp(prefix="hedgerow-bench-"))
+    folder = Path(options.params.get("folder") or tempfile.mkdtemp(prefix="hedgerow-bench-"))
     jar = os.environ.get(VARIABLE)
     # A JVM outlives its sessions, so the first one has the jar on its class path, too.
     little_room = "sorts" in options.params
@@ -64,7 +64,8 @@ def run(data: Physical, options: Options) -> Iterator[dict[str, Any]]:
             yield _measured(spark, "comet", data, options, tables)
     finally:
         spark.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+        if "folder" not in options.params:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def run_in_store(data: Physical, options: Options) -> Iterator[dict[str, Any]]:
@@ -119,8 +120,10 @@ def _write_others(
         progress(f"{data.suite}: written again in its order")
         places[AGAIN] = str(folder / AGAIN)
         rows, begun = ds.dataset(data.source).count_rows(), time.perf_counter()
-        spark.read.parquet(source).write.option("maxRecordsPerFile", rows // files).parquet(places[AGAIN])
-        seconds[AGAIN] = time.perf_counter() - begun
+        if not Path(places[AGAIN], "_SUCCESS").exists():
+            in_files = spark.read.parquet(source).write.option("maxRecordsPerFile", rows // files)
+            in_files.mode("overwrite").parquet(places[AGAIN])
+            seconds[AGAIN] = time.perf_counter() - begun
     formats = {"zorder": "delta", "clustering": "delta"}
     return {name: (formats.get(name, "parquet"), place) for name, place in places.items()}, _rounded(seconds)
 
@@ -136,14 +139,16 @@ def _write_ours(spark: SparkSession, data: Physical, options: Options, folder: P
     case: Case = ("qdtree", {"lookup_share": data.lookup_share})
     arguments = learn_arguments(case, block_rows=rows // (data.files or 1), seed=options.seed)
     progress(f"{data.suite}: learning and writing ours")
-    times = [time.perf_counter()]
-    learned = hedgerow.learn(spark, source, data.learned, table=data.name, **arguments)
-    times.append(time.perf_counter())
-    how = hedgerow.WriteOptions(lookup_share=data.lookup_share, wave_bytes=wave_bytes)
-    hedgerow.apply(spark, source, learned, ours, how)
-    times.append(time.perf_counter())
-    seconds = _rounded({"learned": times[1] - times[0], "ours": times[2] - times[1]})
-    return {"ours": ("parquet", ours), "attached": ("parquet", ours)}, seconds
+    layout, seconds, begun = folder / "layout.json", dict[str, float](), time.perf_counter()
+    folder.mkdir(exist_ok=True)
+    if not layout.exists():
+        hedgerow.learn(spark, source, data.learned, table=data.name, **arguments).save(str(layout))
+        seconds["learned"] = time.perf_counter() - begun
+    if not Path(ours).exists():
+        begun, how = time.perf_counter(), hedgerow.WriteOptions(lookup_share=data.lookup_share, wave_bytes=wave_bytes)
+        hedgerow.apply(spark, source, hedgerow.Learned.load(str(layout)), ours, how)
+        seconds["ours"] = time.perf_counter() - begun
+    return {"ours": ("parquet", ours), "attached": ("parquet", ours)}, _rounded(seconds)
 
 
 def _rounded(seconds: Seconds) -> Seconds:
@@ -179,7 +184,7 @@ def _measured(
     return line(
         suite=data.suite,
         learner="qdtree",
-        params={"form": options.form, "engine": engine, **options.params},
+        params={"form": options.form, "engine": engine, **{k: v for k, v in options.params.items() if k != "folder"}},
         **data.fields,
         rows=ds.dataset(data.source).count_rows(),
         queries=len(data.learned),

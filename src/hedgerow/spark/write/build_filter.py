@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 ENTRY, VALUE = helper_name("entry"), helper_name("value")
 _MAX_FILE_BYTES = 64 << 20
+_BLOCKS_OF_A_TASK = 2000  # two million keys, which fit into memory
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,9 @@ def build_filter(values: DataFrame, shape: Shape, numbers: Ints, folder: Folder,
     per_file = -(-shape.blocks // max(1, round(size / _MAX_FILE_BYTES)))
     files = -(-shape.blocks // per_file)
     every_block = spark.range(shape.blocks).selectExpr("id AS block", "CAST(NULL AS BIGINT) AS key")
-    with temporary_settings(spark, WRITING):  # no row that cannot be read is left out, and no file is divided
+    tasks = max(int(spark.conf.get("spark.sql.shuffle.partitions") or 1), shape.blocks // _BLOCKS_OF_A_TASK)
+    # No row that cannot be read is left out, and no file is divided.
+    with temporary_settings(spark, {**WRITING, "spark.sql.shuffle.partitions": str(tasks)}):
         every_key = _keys(values, shape, numbers).unionAll(every_block)
         keys = every_key.groupBy("block").agg(f.sort_array(f.collect_list("key")).alias("keys"))
         packed = keys.select("block", *_packed(shape))
