@@ -87,7 +87,7 @@ class Shape:
         return keys
 
     def packed(self, keys: Ints) -> Block:
-        """Return the block of these sorted keys; `write/build_filter` does the same in Spark."""
+        """Return the block of these sorted keys."""
         gaps = np.diff(keys >> 8 * self.low_bytes, prepend=0)
         size = gaps // MORE + 1
         in_bytes = np.full(size.sum(), MORE, np.uint8)

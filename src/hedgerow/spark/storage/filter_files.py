@@ -103,7 +103,7 @@ class FilterFiles:
 
     def _unsealed(self, number: int, sealed: Block) -> Block:
         gaps, low, digest = sealed[0], sealed[1][:-DIGEST_BYTES], sealed[1][-DIGEST_BYTES:]
-        if _seal(self.name, number, gaps + low) != digest:
+        if seal(self.name, number, gaps + low) != digest:
             raise FormatError(f"the filter {self.name} is damaged")
         return gaps, low
 
@@ -111,7 +111,7 @@ class FilterFiles:
 def write_filter(folder: Folder, name: str, shape: Shape, blocks: Sequence[Block]) -> FilterFiles:
     """Write a small filter as one file into the folder `name`, as `build_filter` does."""
     size, file = sum(len(gaps) + len(low) for gaps, low in blocks), "part-00000.parquet"
-    sealed = [low + _seal(name, number, gaps + low) for number, (gaps, low) in enumerate(blocks)]
+    sealed = [low + seal(name, number, gaps + low) for number, (gaps, low) in enumerate(blocks)]
     gaps = pa.array([gaps for gaps, _ in blocks], pa.binary())
     table = pa.table({"block": pa.array(range(len(blocks))), "gaps": gaps, "low": pa.array(sealed, pa.binary())})
     rows = max(1, len(blocks) * ROW_GROUP_BYTES // max(1, size))
@@ -139,7 +139,8 @@ def _digest(data: bytes) -> str:
     return sha256(data).hexdigest()
 
 
-def _seal(name: str, number: int, data: bytes) -> bytes:
+def seal(name: str, number: int, data: bytes) -> bytes:
+    """Return the digest of a block."""
     return sha256(data + f"{name}:{number}".encode()).digest()[:DIGEST_BYTES]
 
 

@@ -1,8 +1,8 @@
-"""Builds the filters of look-ups with expressions of Spark's own, see `core/pruning/value_filter`.
+"""Builds the filters of look-ups, see `core/pruning/value_filter`.
 
     values      entry, xxhash64(value)          of each row
-    keys        block, key                      each once
-    rows        block, gaps, low bytes          of the sorted keys; then a digest
+    keys        block, key                      sorted by Spark
+    rows        block, gaps, low bytes          of the keys, each once, packed in Python; then a digest
 
 An entry is a file or a row group. Rows name theirs by a number, the CRC of its key, see `Entries.keys`. Entries with
 the same number share a place.
@@ -10,7 +10,7 @@ the same number share a place.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,22 +19,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hedgerow.core.arrays import Ints
-from hedgerow.core.pruning.value_filter import MORE, Shape
+from hedgerow.core.pruning.value_filter import Shape
 from hedgerow.spark.compute.collect_stats import Entries
 from hedgerow.spark.helper_columns import helper_name
 from hedgerow.spark.judged import WRITING
 from hedgerow.spark.start.session import engines_off, spark_errors, temporary_settings
-from hedgerow.spark.storage.filter_files import DIGEST_BYTES, ROW_GROUP_BYTES, FilterFiles, files_written
+from hedgerow.spark.start.ship import ship_modules
+from hedgerow.spark.storage.filter_files import DIGEST_BYTES, ROW_GROUP_BYTES, FilterFiles, files_written, seal
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.spark.write.blocks import commit_options
 from hedgerow.spark.write.by_number import divided
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
 ENTRY, VALUE = helper_name("entry"), helper_name("value")
 _MAX_FILE_BYTES = 64 << 20
-_BLOCKS_OF_A_TASK = 2000  # two million keys, which fit into memory
+_BLOCKS_OF_A_TASK = 4000  # four million keys, which are sorted in memory
+_BATCH_ROWS, _PACKED = 1 << 18, "block bigint, gaps binary, low binary"
 
 
 @dataclass(frozen=True)
@@ -95,15 +97,14 @@ def build_filter(values: DataFrame, shape: Shape, numbers: Ints, folder: Folder,
     per_file = -(-shape.blocks // max(1, round(size / _MAX_FILE_BYTES)))
     files = -(-shape.blocks // per_file)
     every_block = spark.range(shape.blocks).selectExpr("id AS block", "CAST(NULL AS BIGINT) AS key")
+    ship_modules(spark)
     tasks = max(int(spark.conf.get("spark.sql.shuffle.partitions") or 1), shape.blocks // _BLOCKS_OF_A_TASK)
     # No row that cannot be read is left out, and no file is divided.
-    with temporary_settings(spark, {**WRITING, "spark.sql.shuffle.partitions": str(tasks)}):
-        every_key = _keys(values, shape, numbers).unionAll(every_block)
-        keys = every_key.groupBy("block").agg(f.sort_array(f.collect_list("key")).alias("keys"))
-        packed = keys.select("block", *_packed(shape))
-        low = f.concat("low", f.expr(_digest(name, "low"))).cast("binary").alias("low")
+    with temporary_settings(spark, {**WRITING, "spark.sql.execution.arrow.maxRecordsPerBatch": str(_BATCH_ROWS)}):
+        every_key = _keys(values, shape, numbers).unionAll(every_block).repartition(tasks, "block")
+        packed = every_key.sortWithinPartitions("block", "key").mapInArrow(packing(name, shape), _PACKED)
         place = f.expr(f"CAST(block DIV {per_file} AS INT)")
-        placed = divided(packed.select("block", "gaps", low), files, place).sortWithinPartitions("block")
+        placed = divided(packed, files, place).sortWithinPartitions("block")
         options = {"parquet.enable.dictionary": "false", "parquet.block.row.count.limit": str(rows)}
         options |= {"parquet.column.statistics.enabled": "false"}  # a look-up reads the footer, but no statistics
         placed.write.options(**commit_options(spark, path), **options).parquet(path, compression="zstd")
@@ -129,7 +130,7 @@ def is_intact(stored: FilterFiles) -> bool:
 
 
 def _keys(values: DataFrame, shape: Shape, numbers: Ints) -> DataFrame:
-    """Return the keys of the values, each once and counted from its block's first key."""
+    """Return the key of each value, counted from its block's first key."""
     from pyspark.sql import functions as f
 
     places = values.sparkSession.createDataFrame(pa.table({ENTRY: numbers, "place": range(len(numbers))}))
@@ -137,27 +138,46 @@ def _keys(values: DataFrame, shape: Shape, numbers: Ints) -> DataFrame:
     keys = short.join(f.broadcast(places), ENTRY).selectExpr(
         f"short DIV {shape.block_hashes} AS block", f"short % {shape.block_hashes} * {shape.files} + place AS key"
     )
-    return keys.distinct()
+    width = shape.block_width
+
+    def each_once(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Leave out keys that are twice in a batch, so that a value of most rows does not fill one task."""
+        for batch in filter(len, batches):
+            every = np.unique(batch.column(0).to_numpy() * width + batch.column(1).to_numpy())
+            yield pa.record_batch([pa.array(every // width), pa.array(every % width)], names=["block", "key"])
+
+    return keys.mapInArrow(each_once, "block bigint, key bigint")
 
 
-def _packed(shape: Shape) -> list[Column]:
-    """Return the gaps and the low bytes of the sorted keys of a block, see `Shape`."""
-    from pyspark.sql import functions as f
+def packing(name: str, shape: Shape) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return a function that packs keys, sorted by block and key, to one row a block; NULL is no key."""
 
-    bits, keys = 8 * shape.low_bytes, f.col("keys")
+    def packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rest = np.zeros((2, 0), np.int64)  # of the last block, which the next batch may go on with
+        for batch in filter(len, batches):
+            new = np.array([batch.column(0).to_numpy(), batch.column(1).fill_null(-1).to_numpy()])
+            both = np.concatenate([rest, new], axis=1)
+            end = int(np.searchsorted(both[0], both[0, -1]))
+            same = np.unique(both[1, end:])
+            rest = np.array([np.full(len(same), both[0, -1]), same])
+            if end:
+                yield _rows_of_blocks(name, shape, both[:, :end])
+        if rest.size:
+            yield _rows_of_blocks(name, shape, rest)
 
-    def gap(key: Column, i: Column) -> Column:
-        return f.shiftright(key, bits) - f.coalesce(f.shiftright(f.get(keys, i - 1), bits), f.lit(0))
+    return packed
 
-    def in_bytes(gap: Column) -> Column:
-        more = f.repeat(f.lit(f"{MORE:X}"), f.floor(gap / MORE).cast("int"))
-        return f.concat(more, f.lpad(f.hex(gap % MORE), 2, "0"))
 
-    def low(key: Column) -> Column:
-        return f.lpad(f.hex(key.bitwiseAND((1 << bits) - 1)), 2 * shape.low_bytes, "0")
-
-    digits = {"gaps": f.transform(f.transform(keys, gap), in_bytes), "low": f.transform(keys, low)}
-    return [f.unhex(f.array_join(of_keys, "")).alias(name) for name, of_keys in digits.items()]
+def _rows_of_blocks(name: str, shape: Shape, sorted_keys: Ints) -> pa.RecordBatch:
+    """Return the row of each block, from the blocks and keys of all."""
+    numbers, first = np.unique(sorted_keys[0], return_index=True)
+    rows: dict[str, list[object]] = {"block": numbers.tolist(), "gaps": [], "low": []}
+    for number, keys in zip(numbers.tolist(), np.split(sorted_keys[1], first[1:]), strict=True):
+        gaps, low = shape.packed(np.unique(keys[keys >= 0]))
+        rows["gaps"].append(gaps)
+        rows["low"].append(low + seal(name, number, gaps + low))
+    types = pa.schema([("block", pa.int64()), ("gaps", pa.binary()), ("low", pa.binary())])
+    return pa.RecordBatch.from_pydict(rows, types)
 
 
 def _digest(name: str, low: str) -> str:
