@@ -23,26 +23,24 @@ AT_ONCE = 5_000  # groups of rows whose outcomes are held at a time
 
 def least_read(problem: Problem) -> float:
     """Return a share of the sample's rows that queries read at least, on average, in any tree of the problem's cuts."""
-    rows, least = problem.truth.shape[1], problem.sample_block_rows
+    rows, least = problem.truth.rows, problem.sample_block_rows
     read = rows_read(problem, classes_of(problem))
     read = np.where(read > 0, np.maximum(read, min(least, rows)), 0)
-    share: float = problem.clauses.weights @ read / (sum(problem.weights) * rows)
-    return float(share)
+    return float(problem.clauses.weights @ read) / (sum(problem.weights) * rows)
 
 
 def share_read(problem: Problem, layout: Layout) -> float:
     """Return the share of the sample's rows that queries read, on average, if each block knows all cuts' outcomes."""
-    rows = problem.truth.shape[1]
+    rows = problem.truth.rows
     skipped = rows - rows_read(problem, layout.assign(problem.sample.rows).astype(np.int64))
-    share: float = problem.clauses.weights @ skipped / (sum(problem.weights) * rows)
-    return 1 - float(share)
+    return 1 - float(problem.clauses.weights @ skipped) / (sum(problem.weights) * rows)
 
 
 def classes_of(problem: Problem) -> Ints:
     """Return the class of each sample row: two rows of a class are in the same leaf of every tree."""
-    true = problem.truth.sum(axis=1)
-    least, rows = problem.sample_block_rows, problem.truth.shape[1]
-    usable = np.packbits(problem.truth[(true >= least) & (rows - true >= least)], axis=0).T
+    true = problem.truth.counts
+    least, rows = problem.sample_block_rows, problem.truth.rows
+    usable = np.packbits(problem.truth[np.flatnonzero((true >= least) & (rows - true >= least))], axis=0).T
     if not usable.shape[1]:
         return np.zeros(rows, np.int64)
     as_one = np.ascontiguousarray(usable).view(np.dtype((np.void, usable.shape[1]))).reshape(-1)
@@ -51,13 +49,13 @@ def classes_of(problem: Problem) -> Ints:
 
 def rows_read(problem: Problem, group: Ints) -> Floats:
     """Return the sample rows that each query reads, if it reads all groups that it cannot skip."""
-    rows = np.bincount(group)
+    rows, every_mask = np.bincount(group), problem.truth[:]
     order, ends = np.argsort(group, kind="stable"), np.cumsum(rows)
     read = np.zeros(len(problem.clauses.needs))
     with_rows = np.flatnonzero(rows)
     for some_groups in np.array_split(with_rows, -(-len(with_rows) // AT_ONCE)):
         own, start = rows[some_groups], ends[some_groups] - rows[some_groups]
-        truth = problem.truth[:, order[start[0] : ends[some_groups[-1]]]]
+        truth = every_mask[:, order[start[0] : ends[some_groups[-1]]]]
         true = np.add.reduceat(truth, start - start[0], axis=1, dtype=np.int64).T
         read += own @ problem.clauses.may(true > 0, true < own[:, None])
     return read

@@ -26,7 +26,7 @@ def skipped_by(tree: TreeLayout, problem: Problem) -> Floats:
     leaves = tree.assign(problem.sample.rows)
     total = np.zeros(len(problem.clauses.needs))
     for leaf in range(tree.blocks):
-        truth = problem.truth[:, leaves == leaf]
+        truth = problem.truth[:][:, leaves == leaf]
         some, other = truth.any(axis=1)[None], (~truth).any(axis=1)[None]
         total += truth.shape[1] * ~problem.clauses.may(some, other)[0]
     return total

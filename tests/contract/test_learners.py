@@ -111,10 +111,12 @@ def test_another_process_learns_the_same(name: str) -> None:
 def test_fit_is_pure_and_the_layout_does_its_work(name: str) -> None:
     """Fitting twice is as fitting once; rows go to blocks one by one as all at once; the layout survives JSON."""
     given, made = problem(name), learner(name)
-    before = deepcopy((given.cuts, given.weights, given.truth.tolist(), [a.tolist() for a in given.clauses.arrays]))
+    before = deepcopy(
+        (given.cuts, given.weights, given.truth.words.tolist(), [a.tolist() for a in given.clauses.arrays])
+    )
     layout = made.fit(given)
     assert layout_to_json(made.fit(given)) == layout_to_json(layout)
-    assert (given.cuts, given.weights, given.truth.tolist(), [a.tolist() for a in given.clauses.arrays]) == before
+    assert (given.cuts, given.weights, given.truth.words.tolist(), [a.tolist() for a in given.clauses.arrays]) == before
 
     rows = complete(given.sample.rows, layout)
     blocks = layout.assign(rows)

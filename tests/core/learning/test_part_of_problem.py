@@ -21,7 +21,7 @@ def test_it_has_the_queries_that_may_match_its_rows() -> None:
     whole = Problem.build(_sample(range(1_000)), (LOW, HIGH, LOW), 50, (1.0, 3.0, 2.0))
     part = whole.of_part(_sample(range(90, 300)))
     assert (part.predicates, part.weights, part.block_rows) == ((LOW, LOW), (1.0, 2.0), 50)
-    assert part.cuts and part.truth.shape == (len(part.cuts), 210)
+    assert part.cuts and (len(part.truth.words), part.truth.rows) == (len(part.cuts), 210)
 
 
 def test_it_is_sent_without_rows() -> None:

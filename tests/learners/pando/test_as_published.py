@@ -32,7 +32,7 @@ def test_leaves_have_no_facts_that_their_cuts_exclude(random: Random) -> None:
         leaf = tree.assign(problem.sample.rows)
         some, other = facts_of_leaves(tree, problem.cuts, promised)
         for number in range(tree.blocks):
-            truth = problem.truth[:, leaf == number]
+            truth = problem.truth[:][:, leaf == number]
             assert (truth.any(axis=1) <= some[number]).all()
             assert ((~truth).any(axis=1) <= other[number]).all()
 
@@ -42,7 +42,7 @@ class ByPaths:
 
     def __init__(self, problem: Problem, k: int) -> None:
         self.problem, self.promised = problem, promised_facts(problem.cuts)
-        self.leaves: list[dict[Path, np.ndarray]] = [{(): np.arange(problem.truth.shape[1])} for _ in range(k)]
+        self.leaves: list[dict[Path, np.ndarray]] = [{(): np.arange(problem.truth.rows)} for _ in range(k)]
 
     def may(self, path: Path) -> np.ndarray:
         some, other = np.ones((2, 1, len(self.problem.cuts)), bool)
@@ -53,14 +53,14 @@ class ByPaths:
 
     def sides(self, tree: int, path: Path, cut: int) -> list[tuple[Path, np.ndarray]]:
         rows = self.leaves[tree][path]
-        left = self.problem.truth[cut][rows]
+        left = self.problem.truth.of_cut(cut)[rows]
         return [((*path, (cut, True)), rows[left]), ((*path, (cut, False)), rows[~left])]
 
     def gain(self, tree: int, path: Path, cut: int) -> float:
         sides, before = self.sides(tree, path, cut), self.may(path)
         if min(len(rows) for _, rows in sides) < self.problem.sample_block_rows:
             return 0.0
-        beside = np.ones((len(before), self.problem.truth.shape[1]), bool)
+        beside = np.ones((len(before), self.problem.truth.rows), bool)
         for other in (t for t in range(len(self.leaves)) if t != tree):
             for there, rows in self.leaves[other].items():
                 beside[np.ix_(~self.may(there), rows)] = False

@@ -101,18 +101,18 @@ def test_subsumption_is_as_pair_by_pair() -> None:
 
 def by_reading(p: Problem, most: int, least: float) -> list[str]:
     """The same choice, query by query and row by row."""
-    rows = range(p.truth.shape[1])
+    rows, truth = range(p.truth.rows), p.truth[:]
     serves = implied([normalise(q) for q in p.predicates], p.cuts)
     whole = sum(p.weights) * len(rows)
     found: list[int] = []
 
     def read(chosen: list[int]) -> float:
         return sum(
-            weight * sum(all(p.truth[c, row] for c in chosen if serves[q, c]) for row in rows)
+            weight * sum(all(truth[c, row] for c in chosen if serves[q, c]) for row in rows)
             for q, weight in enumerate(p.weights)
         )
 
-    able = [c for c in range(len(p.cuts)) if p.truth[c].any() and serves[:, c].any()]
+    able = [c for c in range(len(p.cuts)) if p.truth.counts[c] and serves[:, c].any()]
     while len(found) < most and able:
         best = min(able, key=lambda c: round(read([*found, c]), 6))
         if read(found) - read([*found, best]) < max(least, 1e-9) * whole:

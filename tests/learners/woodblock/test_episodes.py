@@ -81,7 +81,7 @@ def path(grown: Episodes, at: int, problem: Problem) -> list[tuple[Predicate, bo
 
 def never(problem: Problem, slow: Slow, rows: int) -> float:
     """The weight of the queries that match nothing, whatever the rows: clauses leave them out."""
-    true = problem.truth
+    true = problem.truth[:]
     known = problem.clauses.skipped(true.any(axis=1)[None], (~true).any(axis=1)[None])
     return slow.skipped(frozenset(range(rows))) / rows - float(known[0])
 

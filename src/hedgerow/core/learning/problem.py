@@ -8,17 +8,18 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import chain, islice
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from hedgerow.core.arrays import Bits, Bools
 from hedgerow.core.effort import NORMAL, Amounts
 from hedgerow.core.errors import LayoutError
 from hedgerow.core.layouts.base import Layout
 from hedgerow.core.learning.block_counter import BlockCounter, RowCounter
 from hedgerow.core.learning.cells.merge import Cells
 from hedgerow.core.learning.sample import Sample
+from hedgerow.core.learning.trees.kernels import Words, pack
+from hedgerow.core.learning.truth import Truth
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT
@@ -46,14 +47,14 @@ class Trial(Protocol):
 class Problem:
     """A table to lay out: a sample, weighted predicates, the candidate cuts, and the least rows of a block.
 
-    `truth` is a mask of cuts x sample rows: whether the cut is TRUE on the row.
+    `truth`: whether each cut is TRUE on each row of the sample.
     """
 
     sample: Sample
     predicates: tuple[Predicate, ...]
     weights: tuple[float, ...]
     cuts: tuple[Predicate, ...]
-    truth: Bools
+    truth: Truth
     block_rows: int
     seed: int = 0
     observed_share: float = 1.0  # observed queries' share of the total weight; the rest have synthetic literals
@@ -71,31 +72,30 @@ class Problem:
         cuts: Kind = USUAL,
         seed: int = 0,
         amounts: Amounts = NORMAL,
-        known: Mapping[Predicate, Bools] = MappingProxyType({}),
+        known: Mapping[Predicate, Words] = MappingProxyType({}),
     ) -> Problem:
         """Collect the cuts of the predicates.
 
         If these are the usual ones, a cut with too few rows for a block gets others beside it: where its values begin,
         and whether a row has a value at all, if most rows have none.
-        Cuts that cannot be evaluated on the sample are left out. `known`: the truth of cuts that were evaluated before.
+        Cuts that cannot be evaluated on the sample are left out. `known`: the packed truth of cuts that were evaluated
+        before.
         """
         if block_rows < 1:
             raise LayoutError(f"a block needs at least one row, not block_rows={block_rows}")
         weights = weights or (1.0,) * len(predicates)
         from_queries = _outcomes(cuts_of(predicates, weights, cuts, amounts), sample, known)
         least = block_rows * sample.fraction if "usual" in cuts else 0
-        rare = [cut for cut, true in from_queries.items() if true.rows < least]
+        rare = [cut for cut, true in from_queries.items() if np.bitwise_count(true).sum() < least]
         without = dict.fromkeys(chain.from_iterable(map(without_value, rare)))
         missing = _outcomes((c for c in without if amounts.advanced is None or not is_advanced(c)), sample, known)
-        added = {cut: true for cut, true in missing.items() if true.rows > _MANY_MISSING * len(sample)}
+        many = _MANY_MISSING * len(sample)
+        added = {cut: true for cut, true in missing.items() if np.bitwise_count(true).sum() > many}
         where_values_begin = (begin for cut in rare for begin in begins(cut, sample.rows.distinct))
         added |= _outcomes(islice(where_values_begin, amounts.cuts), sample, known)
-        packed = from_queries | added
-        ordered = tuple(sorted(packed, key=predicate_text))
-        truth = np.empty((len(ordered), len(sample)), bool)
-        for i, cut in enumerate(ordered):
-            truth[i] = np.unpackbits(packed[cut].bits, count=len(sample))
-        return Problem(sample, predicates, weights, ordered, truth, block_rows, seed, kind=cuts, amounts=amounts)
+        packed = dict(sorted((from_queries | added).items(), key=lambda pair: predicate_text(pair[0])))
+        truth = Truth.joined(list(packed.values()), len(sample))
+        return Problem(sample, predicates, weights, tuple(packed), truth, block_rows, seed, kind=cuts, amounts=amounts)
 
     def with_block_rows(self, block_rows: int) -> Problem:
         """Return the same problem with larger or smaller blocks."""
@@ -107,7 +107,7 @@ class Problem:
             original = None if trial is None else trial()
             return None if original is None else original.with_block_rows(block_rows)
 
-        truth = dict(zip(self.cuts, self.truth, strict=True))
+        truth = dict(zip(self.cuts, self.truth.words, strict=True))
         options = self.weights, self.kind, self.seed, self.amounts, truth
         return replace(
             Problem.build(self.sample, self.predicates, block_rows, *options),
@@ -128,7 +128,7 @@ class Problem:
     def without_rows(self) -> Problem:
         """Return the problem without what was made of its sample, to be sent to where other rows are."""
         sample = replace(self.sample, rows=Rows({}))
-        return replace(self, sample=sample, cuts=(), truth=np.zeros((0, 0), bool), counter=None, trial=None)
+        return replace(self, sample=sample, cuts=(), truth=Truth.joined((), 0), counter=None, trial=None)
 
     @property
     def sample_block_rows(self) -> int:
@@ -160,19 +160,11 @@ class Problem:
         return 1 - float(skipped) / ((sum(self.weights) or 1.0) * max(1, int(cells.rows.sum())))
 
 
-class _True(NamedTuple):
-    """The rows on which a cut is TRUE, as packed bits, and their number."""
-
-    bits: Bits
-    rows: int
-
-
-def _outcomes(cuts: Iterable[Predicate], sample: Sample, known: Mapping[Predicate, Bools]) -> dict[Predicate, _True]:
-    truth: dict[Predicate, _True] = {}
+def _outcomes(cuts: Iterable[Predicate], sample: Sample, known: Mapping[Predicate, Words]) -> dict[Predicate, Words]:
+    truth: dict[Predicate, Words] = {}
     for cut in cuts:
         with suppress(LayoutError):
-            is_true = known[cut] if cut in known else sample.rows.evaluate(cut) == T_BIT
-            truth[cut] = _True(np.packbits(is_true), int(is_true.sum()))
+            truth[cut] = known[cut] if cut in known else pack(sample.rows.evaluate(cut)[None] == T_BIT)[0]
     return truth
 
 

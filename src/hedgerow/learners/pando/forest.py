@@ -113,9 +113,8 @@ def _first_on_the_right(tree: TreeLayout) -> Ints:
 
 def _thinned(problem: Problem) -> tuple[Problem, float]:
     """Return the problem with at most `MAX_ROWS` sample rows, and the share of the rows that it keeps."""
-    rows = problem.truth.shape[1]
-    step = -(-rows // MAX_ROWS)
-    return (problem, 1.0) if step <= 1 else (replace(problem, truth=problem.truth[:, ::step]), 1 / step)
+    step = -(-problem.truth.rows // MAX_ROWS)
+    return (problem, 1.0) if step <= 1 else (replace(problem, truth=problem.truth.thinned(step)), 1 / step)
 
 
 @dataclass
@@ -146,7 +145,7 @@ class _Growth:
         self.problem, self.least, self.eps, self.by_cells = problem, least, eps, by_cells
         self.promised = promised
         self.clauses: ClauseArrays = problem.clauses.arrays
-        queries, rows = len(problem.clauses.needs), problem.truth.shape[1]
+        queries, rows = len(problem.clauses.needs), problem.truth.rows
         self.read: list[Words] = [_all_read(queries, rows) for _ in range(k if k > 1 else 0)]
         self.cell = np.zeros(rows, np.int64)  # the cell of each row
         self.cells = 1
@@ -242,7 +241,7 @@ class _Growth:
         number = len(self.nodes[tree])
         self._replace(leaf, number)
         self.nodes[tree].append([cut, 0, 0])
-        goes_left = self.problem.truth[cut][leaf.rows]
+        goes_left = self.problem.truth.of_cut(cut)[leaf.rows]
         self._divide_cells(leaf.rows, goes_left)
         halves = self._halves(leaf)
         for side, half, in_half in zip((1, 2), halves, (goes_left, ~goes_left), strict=True):
@@ -280,7 +279,7 @@ def _root_by_promises(problem: Problem) -> OpenNode:
     unknown = np.ones(len(node.some), bool)
     queries, used = open_queries(np.arange(len(problem.clauses.needs)), problem.clauses.arrays, unknown, unknown)
     cuts = np.flatnonzero(used)
-    return OpenNode(pack(problem.truth[cuts]), node.rows, cuts, unknown, unknown, queries, used, ~used)
+    return OpenNode(problem.truth.words[cuts], node.rows, cuts, unknown, unknown, queries, used, ~used)
 
 
 def _all_read(queries: int, rows: int) -> Words:

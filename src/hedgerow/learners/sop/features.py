@@ -56,14 +56,14 @@ def frequent(
     weight_of = different_queries(problem)
     weights = np.array(list(weight_of.values()), np.float64)
     least = threshold * weights.sum()
-    share = problem.truth.mean(axis=1)
+    share = problem.truth.counts / max(1, problem.truth.rows)
     cuts = np.array([c for c in sorted(among) if 0 < share[c] <= widest], np.int64)
     serves = implied(list(weight_of), [problem.cuts[c] for c in cuts]).T
     often = serves @ weights >= max(least, LEAST_WORTH)
     cuts, serves = cuts[often], serves[often]
     if skip:
-        step = max(1, problem.truth.shape[1] // MAX_ROWS_COUNTED)
-        chosen = _by_skipping(serves, weights / weights.sum(), problem.truth[cuts, ::step], most, threshold)
+        step = max(1, problem.truth.rows // MAX_ROWS_COUNTED)
+        chosen = _by_skipping(serves, weights / weights.sum(), problem.truth[cuts][:, ::step], most, threshold)
     else:
         candidates = [problem.cuts[c] for c in cuts]
         chosen = _one_by_one(serves, weights, implied(candidates, candidates), most, least)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from hedgerow.core.arrays import Bools, Floats, Ints
 from hedgerow.core.compiled_loop import compiled_loop
 from hedgerow.core.learning.problem import Problem
-from hedgerow.core.learning.trees.kernels import open_queries, pack, skipped
+from hedgerow.core.learning.trees.kernels import open_queries, skipped
 from hedgerow.core.parallel import parallel_map_slices
 from hedgerow.core.workload.query_clauses import ClauseArrays
 from hedgerow.learners.woodblock.region_bits import Pieces
@@ -136,11 +136,11 @@ class Forest:
         truth = problem.truth
         return Forest(
             least,
-            truth.shape[1],
+            truth.rows,
             float(sum(problem.weights)) or 1.0,
-            pack(truth),
-            np.ascontiguousarray(np.packbits(truth, axis=0, bitorder="little").T),
-            truth.sum(axis=1, dtype=np.int32),
+            truth.words,
+            np.ascontiguousarray(np.packbits(truth[:], axis=0, bitorder="little").T),
+            truth.counts.astype(np.int32),
             Pieces.of(problem.cuts),
             problem.clauses.arrays,
         )

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 _BATCH_ROWS = 1 << 16
 _CHUNK_ROWS, _CHUNK_BYTES = 1 << 18, 64 << 20  # a task summarises so many rows or bytes at once
-_MAX_CHUNK_SUMMARIES, _MAX_BATCH_SUMMARIES = 16, 64  # a task joins its summaries when it has so many
+_MAX_CHUNK_SUMMARIES, _MAX_BATCH_SUMMARIES, _MAX_JOINED = 16, 64, 4  # a task joins its summaries when it has so many
 _FILE, _GROUP = helper_name("file"), helper_name("row_group")
 Piece = TypeVar("Piece")
 Key = TypeVar("Key", int, str)
@@ -305,7 +305,7 @@ def _summary_of_tasks(
 
 def _joined_summaries(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     rows = (row for batch in batches for row in batch.to_pylist())
-    return _one_summary(rows, _summary_of_row, _MAX_CHUNK_SUMMARIES)
+    return _one_summary(rows, _summary_of_row, _MAX_JOINED)
 
 
 def _summary_of_row(row: Mapping[str, Any]) -> Summary:

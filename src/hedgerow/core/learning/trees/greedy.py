@@ -20,7 +20,6 @@ from hedgerow.core.learning.trees.kernels import (
     count,
     fill_facts,
     open_queries,
-    pack,
     select_rows,
     shortened,
 )
@@ -134,12 +133,11 @@ class OpenNode(NamedTuple):
     @staticmethod
     def root(problem: Problem) -> OpenNode:
         truth = problem.truth
-        some: Bools = np.logical_or.reduce(truth, axis=1)
-        other: Bools = np.logical_or.reduce(~truth, axis=1)
+        some, other = truth.counts > 0, truth.counts < truth.rows
         cuts = np.flatnonzero(some & other)
         every = np.arange(len(problem.clauses.needs))
         queries, used = open_queries(every, problem.clauses.arrays, some, other)
-        return OpenNode(pack(truth[cuts]), truth.shape[1], cuts, some, other, queries, used, ~used)
+        return OpenNode(truth.words[cuts], truth.rows, cuts, some, other, queries, used, ~used)
 
     def divided(self, best: int, clauses: ClauseArrays, every: bool) -> tuple[OpenNode, OpenNode]:
         """Return the two sides of a cut; with `every` they also keep the cuts of queries that are no longer open."""
