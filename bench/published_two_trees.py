@@ -25,7 +25,8 @@ from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.cells.kernels import LEAST_GAIN
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.trees.greedy import NO_CUT, NO_PARENT, OpenNode, tree_of
-from hedgerow.core.learning.trees.kernels import count, fill_facts, lacks_all, shortened
+from hedgerow.core.learning.trees.kernels import fill_facts, lacks_all, shortened
+from hedgerow.core.learning.truth import count
 
 MAX_TURNS = 8  # how often a tree is grown again
 

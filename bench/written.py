@@ -6,7 +6,8 @@ which is read with and without Hedgerow. The answers are equal. A line's ratio i
 other table. For a large table, `--param tables=again,sorted,clustering` names the others, and `--param turns=1` times
 each query once. Where the disk has no room for all, `--param sorts=4` writes each other table by itself, times it
 beside ours and deletes it; so many jobs write the sort, and shuffles are packed tighter. `--param waves=2` writes ours
-in waves. `--param folder=PLACE` keeps ours, its layout and copies in a folder: a run that was cut off goes on there.
+in waves. `--param folder=PLACE` keeps ours, its layout and copies in a folder: a run that was cut off goes on there,
+and gives the seconds of what it wrote itself.
 `run_in_store` times the same tables in an object store.
 """
 

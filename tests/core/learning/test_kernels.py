@@ -17,13 +17,12 @@ from hedgerow.core.learning.trees.greedy import OpenNode
 from hedgerow.core.learning.trees.kernels import (
     CutRule,
     best_cut,
-    count,
     open_queries,
-    pack,
     select_rows,
     shortened,
     skipped,
 )
+from hedgerow.core.learning.truth import count, pack
 from hedgerow.core.workload.query_clauses import Clauses, Lists
 
 ROWS = (1, 2, 63, 64, 65, 127, 128, 192, 200)

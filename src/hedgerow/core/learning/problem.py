@@ -18,8 +18,7 @@ from hedgerow.core.layouts.base import Layout
 from hedgerow.core.learning.block_counter import BlockCounter, RowCounter
 from hedgerow.core.learning.cells.merge import Cells
 from hedgerow.core.learning.sample import Sample
-from hedgerow.core.learning.trees.kernels import Words, pack
-from hedgerow.core.learning.truth import Truth
+from hedgerow.core.learning.truth import Truth, Words, pack
 from hedgerow.core.predicates.nodes import Predicate
 from hedgerow.core.predicates.sql_text import predicate_text
 from hedgerow.core.pruning.block_stats import F_BIT, N_BIT, T_BIT

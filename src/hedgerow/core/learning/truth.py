@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from hedgerow.core.arrays import Bools, Ints
-from hedgerow.core.learning.trees.kernels import Words, count, pack
+
+Words = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
@@ -48,3 +50,17 @@ class Truth:
         """Return the masks of every so many rows."""
         masks = [pack(self.of_cut(cut)[None, ::step])[0] for cut in range(len(self.words))]
         return Truth.joined(masks, -(-self.rows // step))
+
+
+def pack(masks: Bools) -> Words:
+    """Pack masks of rows into 64-bit words; a word has the bits of 64 rows of one mask."""
+    cuts, rows = masks.shape
+    packed = np.zeros((cuts, -(-rows // 64) * 8), np.uint8)
+    packed[:, : -(-rows // 8)] = np.packbits(masks, axis=1, bitorder="little")
+    return packed.view(np.uint64)
+
+
+def count(words: Words) -> Ints:
+    """Return the number of set bits in each mask."""
+    counts: Ints = np.bitwise_count(words).sum(axis=1, dtype=np.int64)
+    return counts

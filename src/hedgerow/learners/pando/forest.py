@@ -27,7 +27,8 @@ from hedgerow.core.layouts.tree import TreeLayout
 from hedgerow.core.learning.cells.kernels import LEAST_GAIN
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.trees.greedy import NO_CUT, NO_PARENT, OpenNode, tree_of
-from hedgerow.core.learning.trees.kernels import Words, count, open_queries, pack, select_rows, shortened
+from hedgerow.core.learning.trees.kernels import open_queries, select_rows, shortened
+from hedgerow.core.learning.truth import Words, count, pack
 from hedgerow.core.parallel import parallel_map, parallel_map_slices
 from hedgerow.core.workload.query_clauses import ClauseArrays
 from hedgerow.learners.pando.kernels import changes, clear, gains_beside

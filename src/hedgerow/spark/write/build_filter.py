@@ -98,11 +98,11 @@ def build_filter(values: DataFrame, shape: Shape, numbers: Ints, folder: Folder,
     files = -(-shape.blocks // per_file)
     every_block = spark.range(shape.blocks).selectExpr("id AS block", "CAST(NULL AS BIGINT) AS key")
     ship_modules(spark)
-    tasks = max(int(spark.conf.get("spark.sql.shuffle.partitions") or 1), shape.blocks // _BLOCKS_OF_A_TASK)
+    tasks = -(-shape.blocks // _BLOCKS_OF_A_TASK)
     # No row that cannot be read is left out, and no file is divided.
     with temporary_settings(spark, {**WRITING, "spark.sql.execution.arrow.maxRecordsPerBatch": str(_BATCH_ROWS)}):
         every_key = _keys(values, shape, numbers).unionAll(every_block).repartition(tasks, "block")
-        packed = every_key.sortWithinPartitions("block", "key").mapInArrow(packing(name, shape), _PACKED)
+        packed = every_key.sortWithinPartitions("block", "key").mapInArrow(_packing(name, shape), _PACKED)
         place = f.expr(f"CAST(block DIV {per_file} AS INT)")
         placed = divided(packed, files, place).sortWithinPartitions("block")
         options = {"parquet.enable.dictionary": "false", "parquet.block.row.count.limit": str(rows)}
@@ -149,7 +149,7 @@ def _keys(values: DataFrame, shape: Shape, numbers: Ints) -> DataFrame:
     return keys.mapInArrow(each_once, "block bigint, key bigint")
 
 
-def packing(name: str, shape: Shape) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _packing(name: str, shape: Shape) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return a function that packs keys, sorted by block and key, to one row a block; NULL is no key."""
 
     def packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -15,14 +15,13 @@ from hedgerow.core.layouts.tree import Node, TreeLayout
 from hedgerow.core.learning.problem import Problem
 from hedgerow.core.learning.trees.kernels import (
     CutRule,
-    Words,
     best_cut,
-    count,
     fill_facts,
     open_queries,
     select_rows,
     shortened,
 )
+from hedgerow.core.learning.truth import Words, count
 from hedgerow.core.parallel import parallel_map_slices
 from hedgerow.core.workload.query_clauses import ClauseArrays
 

@@ -16,13 +16,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from hedgerow.core.arrays import Bools, Ints
 from hedgerow.core.compiled_loop import compiled_loop
 from hedgerow.core.learning.cells.kernels import LEAST_GAIN
 
-Words = npt.NDArray[np.uint64]
 _FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
@@ -36,20 +33,6 @@ class CutRule(NamedTuple):
     least: int
     shared: float
     eps: float
-
-
-def pack(truth: Bools) -> Words:
-    """Pack a boolean array (cuts, rows) into 64-bit words; a word has the bits of 64 rows of one cut."""
-    cuts, rows = truth.shape
-    packed = np.zeros((cuts, -(-rows // 64) * 8), np.uint8)
-    packed[:, : -(-rows // 8)] = np.packbits(truth, axis=1, bitorder="little")
-    return packed.view(np.uint64)
-
-
-def count(bits: Words) -> Ints:
-    """Return the number of set bits in each row."""
-    counts: Ints = np.bitwise_count(bits).sum(axis=1, dtype=np.int64)
-    return counts
 
 
 @compiled_loop()
