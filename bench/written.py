@@ -146,8 +146,11 @@ def _write_ours(spark: SparkSession, data: Physical, options: Options, folder: P
         hedgerow.learn(spark, source, data.learned, table=data.name, **arguments).save(str(layout))
         seconds["learned"] = time.perf_counter() - begun
     if not Path(ours).exists():
-        begun, how = time.perf_counter(), hedgerow.WriteOptions(lookup_share=data.lookup_share, wave_bytes=wave_bytes)
-        hedgerow.apply(spark, source, hedgerow.Learned.load(str(layout)), ours, how)
+        begun, written = (
+            time.perf_counter(),
+            hedgerow.WriteOptions(lookup_share=data.lookup_share, wave_bytes=wave_bytes),
+        )
+        hedgerow.apply(spark, source, hedgerow.Learned.load(str(layout)), ours, written)
         seconds["ours"] = time.perf_counter() - begun
     return {"ours": ("parquet", ours), "attached": ("parquet", ours)}, _rounded(seconds)
 

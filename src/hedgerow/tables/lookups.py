@@ -147,10 +147,10 @@ def build_lookups(
     names = {c: term_text(c) for c, passed in wanted.items() if not passed or pays_to_filter(passed)}
     if share <= 0 or is_too_small or not names or not files.rows.any():
         return ()
-    entries = _entries(files.names, index)
+    groups = index.groups_of_all
+    entries = Entries(file_names(files.names), None if groups is None else RowGroups.of_index(index))
     rows, keys = numbered(frame, entries), entries.keys(entries.files)
     counted = count_values(rows, list(names.values()))
-    groups = index.groups if entries.groups is not None else None
     if not _are_all_counted(counted, keys, files.rows if groups is None else groups.stats.rows):
         advise("the rows of new files could not be counted, so these files get no filters for look-ups")
         return ()
@@ -174,23 +174,6 @@ def build_lookups(
         lookups.append(Lookup(name, column.path, *stored, 0, len(files), expected, groups is not None))
         left -= lookups[-1].bytes
     return tuple(lookups)
-
-
-def keys_of(lookup: Lookup, names: Sequence[str], index: BlockIndex) -> Sequence[str]:
-    """Return the keys of the entries that a filter knows. `names`, `index`: of all files of its part."""
-    last = lookup.first + lookup.count
-    files, groups = file_names(names[lookup.first : last]), RowGroups.of_index(index)
-    if not lookup.by_group or groups is None:
-        return files
-    own = slice(*np.searchsorted(groups.file, [lookup.first, last]).tolist())
-    return Entries(files, RowGroups(groups.file[own] - lookup.first, groups.start[own])).keys(files)
-
-
-def _entries(names: Sequence[str], index: BlockIndex) -> Entries:
-    """Return the row groups of files, if the index describes those of all; else the files."""
-    groups = RowGroups.of_index(index)
-    all_known = groups is not None and len(np.unique(groups.file)) == len(names)
-    return Entries(file_names(names), groups if all_known else None)
 
 
 def _are_all_counted(counted: CountedValues, keys: Sequence[str], rows: Ints) -> bool:
@@ -264,7 +247,7 @@ def _joined(side: Folder, older: StoredFilter, newer: StoredFilter) -> Lookup | 
         shape, blocks, expected = join_filters(placed, len(numbers))
     except _failures():
         return None
-    if expected * len(keys) > sum(f.lookup.false_positives * len(f.keys) for f in both) + 1:
+    if expected * len(keys) > sum(f.lookup.false_positives * len(f) for f in both) + 1:
         return None
     name = _new_name()
     written = write_filter(side, name, shape, blocks)
@@ -283,14 +266,32 @@ def _failures() -> tuple[type[Exception], ...]:
 
 @dataclass(frozen=True)
 class StoredFilter:
-    """A filter of some files, read when it is needed. A damaged filter excludes nothing.
-
-    `keys`: the entries of the index that it knows, see `Entries.keys`."""
+    """A filter of some files or their row groups, read when it is needed. A damaged filter excludes nothing."""
 
     lookup: Lookup
     stored: FilterFiles
-    keys: Sequence[str]
+    names: Sequence[str]
+    groups: RowGroups | None = None
     _remembered: dict[int, Bits] = field(default_factory=dict, repr=False)
+
+    @staticmethod
+    def of_part(lookup: Lookup, side: Folder, names: Sequence[str], index: BlockIndex) -> StoredFilter:
+        """Return a stored filter of a part. `names`, `index`: of all files of the part."""
+        last, groups = lookup.first + lookup.count, RowGroups.of_index(index) if lookup.by_group else None
+        if groups is not None:
+            own = slice(*np.searchsorted(groups.file, [lookup.first, last]).tolist())
+            groups = RowGroups(groups.file[own] - lookup.first, groups.start[own])
+        return StoredFilter(lookup, lookup.files_in(side), names[lookup.first : last], groups)
+
+    def __len__(self) -> int:
+        """The number of entries that it knows."""
+        return len(self.names) if self.groups is None else len(self.groups.start)
+
+    @cached_property
+    def keys(self) -> Sequence[str]:
+        """The keys of these entries."""
+        files = file_names(self.names)
+        return Entries(files, self.groups).keys(files)
 
     @cached_property
     def numbers(self) -> Ints:
@@ -303,7 +304,7 @@ class StoredFilter:
         return np.searchsorted(self.numbers, _numbers(self.keys))
 
     def may_hold(self, kind: str, values: Sequence[Value]) -> Bools:
-        type_, every_entry = Type.parse(self.lookup.type), np.ones(len(self.keys), bool)
+        type_, every_entry = Type.parse(self.lookup.type), np.ones(len(self), bool)
         if kind != type_.kind or len(values) > MAX_VALUES:
             return every_entry
         hashes = [h for v in values if (h := hash_of(type_, v)) is not None]
@@ -315,7 +316,7 @@ class StoredFilter:
         except _failures():
             return every_entry
         bits = np.bitwise_or.reduce([bits_of[h] for h in hashes])
-        return np.unpackbits(bits, count=len(self.keys)).view(bool)
+        return np.unpackbits(bits, count=len(self)).view(bool)
 
     def _read(self, hashes: Sequence[int]) -> dict[int, Bits]:
         """Return for each hash the entries that may hold a value with it, as packed bits, and remember them."""
@@ -343,5 +344,5 @@ class JoinedFilter:
         with ThreadPoolExecutor(_MAX_THREADS) as pool:
             parts = pool.map(lambda section: section[1].may_hold(kind, values), self.sections)
             for (start, one), part in zip(self.sections, parts, strict=True):
-                may_hold[start : start + len(one.keys)] &= part
+                may_hold[start : start + len(one)] &= part
         return may_hold

@@ -25,7 +25,7 @@ from hedgerow.spark.start.session import is_remote
 from hedgerow.spark.storage.folder import Folder
 from hedgerow.tables.entry import Entry, total
 from hedgerow.tables.known_files import KnownFiles
-from hedgerow.tables.lookups import JoinedFilter, Lookup, StoredFilter, join_lookups, keys_of
+from hedgerow.tables.lookups import JoinedFilter, Lookup, StoredFilter, join_lookups
 from hedgerow.tables.sealed import digest, read_sealed
 from hedgerow.tables.settings_fit import difference, fitting_index
 from hedgerow.tables.state import TableState
@@ -241,9 +241,9 @@ def _are_alike(older: Entry, newer: Entry) -> bool:
 def _filters(
     side: Folder, lookups: Iterable[Lookup], names: Sequence[str], index: BlockIndex
 ) -> tuple[StoredFilter, ...]:
-    """Return the filters of a list of files with this index; without row groups, only those that name files."""
-    usable = (one for one in lookups if index.groups is not None or not one.by_group)
-    return tuple(StoredFilter(one, one.files_in(side), keys_of(one, names, index)) for one in usable)
+    """Return the filters of a list of files, without those that name row groups which the index has no longer."""
+    usable = (lookup for lookup in lookups if index.groups is not None or not lookup.by_group)
+    return tuple(StoredFilter.of_part(lookup, side, names, index) for lookup in usable)
 
 
 def write_index(part: Part, index: BlockIndex, **described: Any) -> Entry:

@@ -124,9 +124,16 @@ class BlockIndex:
         return bool((self.without_filters.choose_files(p, copies=False).opened > opened).any())
 
     @property
+    def groups_of_all(self) -> GroupIndex | None:
+        """The row groups, if they are known of every block."""
+        groups = self.groups
+        return groups if groups is not None and len(np.unique(groups.block)) == len(self.blocks) else None
+
+    @property
     def finest(self) -> Stats:
-        """The statistics of row groups, if there are any; else those of blocks."""
-        return self.blocks if self.groups is None else self.groups.stats
+        """The statistics of row groups, if they are known of every block; else those of blocks."""
+        groups = self.groups_of_all
+        return self.blocks if groups is None else groups.stats
 
     @property
     def filtered(self) -> frozenset[str]:

@@ -24,10 +24,6 @@ class Truth:
     rows: int
 
     @staticmethod
-    def of(masks: Bools) -> Truth:
-        return Truth(pack(masks), masks.shape[1])
-
-    @staticmethod
     def joined(words: Sequence[Words], rows: int) -> Truth:
         """Return the masks of some cuts, each of them packed."""
         return Truth(np.array(words, np.uint64).reshape(len(words), -(-rows // 64)), rows)
